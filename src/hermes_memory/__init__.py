@@ -1,0 +1,1 @@
+"""Shared, durable, searchable memory for Hermes agents on Postgres and pgvector."""

@@ -1,0 +1,1 @@
+"""Implementations of the ports: Postgres, SQLite spool, embedders, embedded server, in-memory."""

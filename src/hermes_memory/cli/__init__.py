@@ -1,0 +1,1 @@
+"""The `hermes-memory` command: argparse verbs over the application."""

@@ -1,0 +1,182 @@
+"""The nouns of the memory: themes, subjects, entries, turns and who is asking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, Literal, NewType, TypeAlias
+from uuid import UUID
+
+from hermes_memory.domain.errors import InvalidInput
+
+Theme = NewType("Theme", str)
+"""Whose memory: a canonical agent identity, as `hermes_memory.domain.themes.canonical_theme` returns it."""
+
+Subject = NewType("Subject", bytes)
+"""Which person or group the talk is with: 32 bytes, HMAC-SHA256 of the contact key. Never the raw key."""
+
+SessionId = NewType("SessionId", str)
+RowId = NewType("RowId", UUID)
+OperationId = NewType("OperationId", UUID)
+TraceId = NewType("TraceId", UUID)
+HomeId = NewType("HomeId", str)
+"""Names one Hermes home without telling its path: hex of a keyed hash."""
+
+Json: TypeAlias = "str | int | float | bool | None | list[Json] | dict[str, Json]"
+Metadata: TypeAlias = Mapping[str, Json]
+
+SUBJECT_BYTES: Final = 32
+DIRECT_MESSAGES: Final = Theme("whatsapp-dm")
+GROUPS: Final = Theme("external-group")
+BENCHMARKS: Final = Theme("_bench")
+SINKS: Final = frozenset({DIRECT_MESSAGES, GROUPS, BENCHMARKS})
+"""Governed themes: every row in them carries a subject, none can be granted, none belongs to scope `all`."""
+DEFAULT_THEME: Final = Theme("default")
+
+NO_METADATA: Final[Metadata] = MappingProxyType({})
+
+
+class Target(StrEnum):
+    """Which of the host's two notebooks an entry belongs to."""
+
+    MEMORY = "memory"
+    USER = "user"
+
+
+class Kind(StrEnum):
+    """What a stored row is: a durable entry, or one message that was said."""
+
+    ENTRY = "entry"
+    TURN = "turn"
+
+
+class Role(StrEnum):
+    """Who said a turn, in the host's words."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class Origin(StrEnum):
+    """Who wrote a row. Set by the library when it accepts the write, never by the caller's metadata."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    AGENT = "agent"
+    IMPORT = "import"
+    OPERATOR = "operator"
+
+
+class ReadPolicy(StrEnum):
+    """Which ordinary themes may read each other: all of them, those with a grant, or none."""
+
+    OPEN = "open"
+    GRANTS = "grants"
+    OWN = "own"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """On whose behalf something is written or read.
+
+    Raises:
+        InvalidInput: The theme is empty, the subject is not 32 bytes, or a sink is named without a subject.
+    """
+
+    theme: Theme
+    subject: Subject | None = None
+    session: SessionId | None = None
+
+    def __post_init__(self) -> None:
+        if not self.theme:
+            raise InvalidInput("the theme is empty: name the agent whose memory this is", field="theme")
+        if self.subject is not None and len(self.subject) != SUBJECT_BYTES:
+            raise InvalidInput("a subject is 32 bytes: derive it with subject_for(...)", field="subject")
+        if self.theme in SINKS and self.subject is None:
+            raise InvalidInput("a governed theme needs a subject: whose conversation is it?", field="subject")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One durable memory, as stored."""
+
+    id: RowId
+    theme: Theme
+    subject: Subject | None
+    target: Target
+    content: str
+    at: datetime
+    """When it was said or became true (aware, UTC)."""
+    updated_at: datetime
+    origin: Origin
+    session: SessionId | None = None
+    source: HomeId | None = None
+    """The home whose MEMORY.md or USER.md it mirrors, or None."""
+    metadata: Metadata = field(default=NO_METADATA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message that was said, as stored."""
+
+    id: RowId
+    theme: Theme
+    subject: Subject | None
+    session: SessionId
+    role: Role
+    content: str
+    at: datetime
+    origin: Origin
+    position: int
+    """Order within the session: grows by one a stored turn, from 0."""
+    speaker: str | None = None
+    metadata: Metadata = field(default=NO_METADATA)
+
+
+Row: TypeAlias = Entry | Turn
+
+
+def kind_of(row: Row) -> Kind:
+    """Tell whether a row is an entry or a turn."""
+    return Kind.ENTRY if isinstance(row, Entry) else Kind.TURN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentScope:
+    """The caller's own theme."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionScope:
+    """The caller's own theme, narrowed to one session."""
+
+    session: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectScope:
+    """Every row of the caller's subject, across themes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllScope:
+    """Every theme the caller may read, without the sinks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThemeScope:
+    """One theme by name."""
+
+    theme: Theme
+
+
+Scope: TypeAlias = CurrentScope | SessionScope | SubjectScope | AllScope | ThemeScope
+
+ScopeName: TypeAlias = Literal["current", "session", "subject", "all"]
+RESERVED_SCOPES: Final = frozenset({"current", "session", "subject", "all"})

@@ -1,0 +1,84 @@
+"""Who may see and change what: one rule, which every adapter implements and is tested against.
+
+A row is visible when its subject is the caller's, or when it has no subject and its theme is the caller's own or one
+the caller may read. Sinks need no clause of their own, because every row in a sink carries a subject.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from hermes_memory.domain.model import (
+    SINKS,
+    AllScope,
+    Caller,
+    CurrentScope,
+    ReadPolicy,
+    Scope,
+    SessionId,
+    SessionScope,
+    Subject,
+    SubjectScope,
+    Theme,
+    ThemeScope,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What an installation allows a caller's theme to read beyond itself.
+
+    Attributes:
+        policy: Whether ordinary themes read each other.
+        grants: Themes granted to the caller's theme and not expired. They count under `ReadPolicy.GRANTS`.
+    """
+
+    policy: ReadPolicy = ReadPolicy.OPEN
+    grants: frozenset[Theme] = frozenset()
+
+
+def readable(theme: Theme, caller: Caller, access: Access) -> bool:
+    """Tell whether the caller may read the rows of a theme that carry no subject."""
+    if theme == caller.theme:
+        return True
+    if theme in SINKS:
+        return False
+    match access.policy:
+        case ReadPolicy.OPEN:
+            return True
+        case ReadPolicy.GRANTS:
+            return theme in access.grants
+        case ReadPolicy.OWN:
+            return False
+        case _:
+            assert_never(access.policy)
+
+
+def visible(theme: Theme, subject: Subject | None, caller: Caller, access: Access) -> bool:
+    """Tell whether the caller may see a row of this theme and subject."""
+    if subject is not None:
+        return subject == caller.subject
+    return readable(theme, caller, access)
+
+
+def changeable(theme: Theme, subject: Subject | None, caller: Caller) -> bool:
+    """Tell whether the caller may change or remove a row: its own theme only, and nobody else's subject."""
+    return theme == caller.theme and (subject is None or subject == caller.subject)
+
+
+def in_scope(theme: Theme, subject: Subject | None, session: SessionId | None, caller: Caller, scope: Scope) -> bool:
+    """Tell whether a visible row belongs to what was asked for."""
+    match scope:
+        case CurrentScope():
+            return theme == caller.theme
+        case SessionScope():
+            return theme == caller.theme and session == scope.session
+        case SubjectScope():
+            return subject is not None and subject == caller.subject
+        case AllScope():
+            return theme == caller.theme or theme not in SINKS
+        case ThemeScope():
+            return theme == scope.theme
+        case _:
+            assert_never(scope)

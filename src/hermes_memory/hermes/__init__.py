@@ -1,0 +1,1 @@
+"""Everything that knows the Hermes host: provider, runtime thread, tools, configuration schema, installation."""
