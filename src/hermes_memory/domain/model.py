@@ -25,7 +25,7 @@ TraceId = NewType("TraceId", UUID)
 HomeId = NewType("HomeId", str)
 """Names one Hermes home without telling its path: hex of a keyed hash."""
 
-Json: TypeAlias = "str | int | float | bool | None | list[Json] | dict[str, Json]"
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Metadata: TypeAlias = Mapping[str, Json]
 
 SUBJECT_BYTES: Final = 32

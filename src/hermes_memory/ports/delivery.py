@@ -1,0 +1,31 @@
+"""Giving accepted operations their effect in the shared store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hermes_memory.domain.model import Caller, OperationId
+from hermes_memory.domain.operations import Operation, Outcome
+
+
+class DeliveryStore(Protocol):
+    """Applies operations, each exactly once however often it is handed in."""
+
+    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+        """Apply operations in their order, all or none, and return their outcomes in the same order.
+
+        An operation that was applied before has no effect and returns its recorded outcome.
+
+        Raises:
+            StoreUnavailable: Nothing was applied, or it is unknown whether it was; hand the same in again later.
+            DeliveryRejected: One of them can never be applied; nothing was. Hand them in singly to find it.
+            SchemaNotApplied: The database has no schema, or an older one; nothing was applied.
+        """
+
+    async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
+        """Return the recorded outcome of an operation of the caller's theme, None when it was not applied yet.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached.
+        """

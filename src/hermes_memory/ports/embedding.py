@@ -1,0 +1,115 @@
+"""Turning text into vectors, and the bookkeeping of which rows still need one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hermes_memory.domain.model import Kind, RowId, Subject, Theme
+
+
+class Embedder(Protocol):
+    """One embedding model. Vectors are finite, not all zero, and `dimension` long."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model, stable across processes: rows embedded under it compare with each other."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector, from 1 to 4,000."""
+
+    async def embed_query(self, text: str, *, timeout: float) -> Sequence[float]:
+        """Embed a question.
+
+        Raises:
+            EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy.
+            EmbeddingRejected: The endpoint refuses the text or answers wrongly.
+        """
+
+    async def embed_documents(self, texts: Sequence[str], *, timeout: float) -> Sequence[Sequence[float]]:
+        """Embed texts to store, in their order.
+
+        Raises:
+            EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy.
+            EmbeddingRejected: The endpoint refuses one of the texts or answers wrongly; which one is not known.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads. Called again it does nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One embedding model as the store knows it.
+
+    Attributes:
+        number: From 1; the vectors of a generation live in tables of their own.
+        unrelated: Mean cosine of unrelated texts under this model, None until measured.
+        related: Mean cosine of texts that say the same, None until measured.
+    """
+
+    number: int
+    model: str
+    dimension: int
+    unrelated: float | None = None
+    related: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingJob:
+    """A stored row that waits for its vector.
+
+    Attributes:
+        text: What to embed.
+        content_hash: 32 bytes; the vector is stored only while the row still has this content.
+        attempts: How often embedding it failed before.
+    """
+
+    row: RowId
+    kind: Kind
+    theme: Theme
+    subject: Subject | None
+    text: str
+    content_hash: bytes
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingBacklog:
+    """How many rows wait for a vector, and how many are parked because the embedder refuses them."""
+
+    waiting: int
+    parked: int
+
+
+class EmbeddingQueue(Protocol):
+    """Rows that wait for a vector of the active generation.
+
+    Raises (all methods): StoreUnavailable, SchemaNotApplied.
+    """
+
+    async def active(self) -> Generation | None:
+        """Return the generation that recall uses, None when none was made yet."""
+
+    async def calibrate(self, generation: int, *, unrelated: float, related: float) -> None:
+        """Store the measured cosine levels of a generation."""
+
+    async def claim(self, limit: int, *, lease: float) -> Sequence[EmbeddingJob]:
+        """Take up to `limit` jobs for `lease` seconds; no other worker gets them meanwhile.
+
+        Jobs that failed before come after those that did not.
+        """
+
+    async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+        """Store the vectors of claimed jobs and end the jobs. Rows changed or gone meanwhile are passed over."""
+
+    async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        """Give jobs back, to be claimed again after a time, and count the attempt."""
+
+    async def park(self, job: EmbeddingJob, reason: str) -> None:
+        """Set a job aside that cannot succeed; it stays visible to operators and is not claimed again."""
+
+    async def backlog(self) -> EmbeddingBacklog:
+        """Count what waits."""

@@ -1,0 +1,114 @@
+"""Finding and reading stored rows on behalf of a caller.
+
+Every method returns only rows that `hermes_memory.domain.visibility.visible` allows the caller, of the scope asked
+for. Every method takes `timeout`, the seconds the answer is worth waiting for.
+
+Raises (all methods):
+    StoreUnavailable: The database cannot be reached.
+    DeadlineExceeded: The answer did not come in time.
+    SchemaNotApplied: The database has no schema, or an older one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hermes_memory.domain.model import Caller, Entry, HomeId, Kind, Row, RowId, Scope, Target, Theme
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSpace:
+    """Where to look.
+
+    Attributes:
+        kinds: Entries, turns, or both.
+        target: Only entries of this target; None means either. Turns have no target and are not affected.
+    """
+
+    scope: Scope
+    kinds: frozenset[Kind] = frozenset(Kind)
+    target: Target | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextHit:
+    """A row that holds some of the query's lexemes, with its BM25 score (k1 = .9, b = .4), not below 0."""
+
+    row: Row
+    bm25: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextMatches:
+    """The answer of the text leg.
+
+    Attributes:
+        hits: Best first.
+        documents: Rows in the searched space (as far as the statistics know), 0 or more.
+        mean_length: Their mean length in lexemes.
+        document_frequencies: How many of them hold each query lexeme; a lexeme nobody holds may be absent.
+    """
+
+    hits: Sequence[TextHit]
+    documents: int = 0
+    mean_length: float = 0.0
+    document_frequencies: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorHit:
+    """A row whose embedding is near the query's; cosine from -1 to 1."""
+
+    row: Row
+    cosine: float
+
+
+class Search(Protocol):
+    """The two legs of recall."""
+
+    async def by_text(
+        self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
+    ) -> TextMatches:
+        """Find rows that hold any of the lexemes, best BM25 first. No lexeme finds nothing."""
+
+    async def by_vector(
+        self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
+    ) -> Sequence[VectorHit]:
+        """Find the rows nearest to a vector of the active embedding generation, nearest first.
+
+        Rows that are not embedded yet are not found. A vector of another dimension finds nothing.
+        """
+
+    async def cosines(
+        self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
+    ) -> Mapping[RowId, float]:
+        """Return the cosine to `vector` of those rows that are visible and embedded."""
+
+
+class Reader(Protocol):
+    """Reading rows by id, by list and by source."""
+
+    async def get(self, caller: Caller, row: RowId, *, timeout: float) -> Row | None:
+        """Return a row, None when there is none or the caller may not see it: the two look alike."""
+
+    async def entries(
+        self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float
+    ) -> Sequence[Entry]:
+        """List entries, most recently changed first."""
+
+    async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
+        """List all entries of the caller's own theme and exact subject that mirror a home's files."""
+
+    async def private_copies(
+        self, source: HomeId, contents: Collection[tuple[Target, str]], *, timeout: float
+    ) -> frozenset[tuple[Target, str]]:
+        """Tell which of these contents mirror this home's files under some subject, whoever's it is.
+
+        It reveals nothing but what the asker holds already: it lets a reconciliation keep a person's words out of
+        the theme that others read.
+        """
+
+    async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
+        """List the themes the caller may read, sinks apart, by name."""
