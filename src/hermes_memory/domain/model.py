@@ -118,7 +118,7 @@ class Entry:
     session: SessionId | None = None
     source: HomeId | None = None
     """The home whose MEMORY.md or USER.md it mirrors, or None."""
-    metadata: Metadata = field(default=NO_METADATA)
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Turn:
     position: int
     """Order within the session: grows by one a stored turn, from 0."""
     speaker: str | None = None
-    metadata: Metadata = field(default=NO_METADATA)
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
 
 Row: TypeAlias = Entry | Turn

@@ -84,7 +84,7 @@ class AddEntry:
     content: str
     at: datetime
     source: HomeId | None = None
-    metadata: Metadata = field(default=NO_METADATA)
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
     def __post_init__(self) -> None:
         _require_content(self.content)
@@ -131,7 +131,7 @@ class TurnDraft:
     speaker: str | None = None
     occurrence: int = 0
     embed: bool = True
-    metadata: Metadata = field(default=NO_METADATA)
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
     def __post_init__(self) -> None:
         _require_content(self.content)
