@@ -1,0 +1,299 @@
+"""The settings: read once, from the environment, `hermes-memory.json`, `config.yaml` and defaults, in that order.
+
+Every field has a unit and a range. An unknown key is an error that names the nearest known one. Secrets come from the
+environment or from `$HERMES_HOME/.env` only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import yaml
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.model import ReadPolicy
+
+ENV_PREFIX: Final = "HERMES_MEMORY_"
+NATIVE_FILE: Final = "hermes-memory.json"
+CONFIG_SECTION: Final = "hermes-memory"
+_PASSWORD: Final = re.compile(r"//[^/@\s]{0,256}:[^/@\s]{1,256}@|\bpassword\s{0,8}=\s{0,8}\S", re.IGNORECASE)
+
+Names = Annotated[tuple[str, ...], NoDecode]
+"""A list of names: a list, or one string with commas."""
+
+_home: ContextVar[Path | None] = ContextVar("hermes_memory_settings_home", default=None)
+
+
+def default_home() -> Path:
+    """Return the Hermes home: `HERMES_HOME`, or `.hermes` in the user's home directory."""
+    given = os.environ.get("HERMES_HOME", "").strip()
+    return Path(given).expanduser() if given else Path.home() / ".hermes"
+
+
+class Settings(BaseSettings):
+    """All settings of the memory.
+
+    Reading them opens no connection. Keyword arguments come before every other source.
+
+    Raises:
+        ConfigurationError: A value is out of range, a key is unknown or a file cannot be read. The message names the
+            key, the source and the remedy.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        validate_default=True,
+        env_ignore_empty=True,
+    )
+
+    home: Path = Field(default_factory=default_home, description="The Hermes home this memory belongs to.")
+
+    # Store
+    dsn: SecretStr | None = Field(
+        None,
+        description="Postgres connection URL of the runtime role. Without it the embedded Postgres of the home serves.",
+    )
+    pool_size: int = Field(4, ge=1, le=64, description="Most database connections of one process.")
+    connect_timeout: float = Field(3.0, gt=0, le=60, description="Seconds to wait for a database connection.")
+    command_timeout: float = Field(10.0, gt=0, le=600, description="Seconds a statement of the write path may take.")
+    statement_cache: bool = Field(
+        True, description="Keep prepared statements. Turn off behind a pooler in transaction mode."
+    )
+    partitions: int | None = Field(
+        None, ge=1, le=256, description="Hash partitions, fixed at the first migration. Default 8 embedded, 32 else."
+    )
+    read_policy: ReadPolicy = Field(
+        ReadPolicy.OPEN, description="Which ordinary themes read each other: open, grants or own. Set by migrate."
+    )
+    runtime_role: str = Field(
+        "hermes_memory_app",
+        pattern=r"^[a-z_][a-z0-9_]{0,62}$",
+        description="Database role the memory logs in as; migrate creates it and grants to it.",
+    )
+
+    # Embedding
+    embedder: Literal["local", "openai", "ollama", "auto", "none"] = Field(
+        "local", description="local runs in this process; openai and ollama name an HTTP shape; auto finds out which."
+    )
+    embed_url: str | None = Field(None, description="Base URL of the embedding endpoint.")
+    embed_model: str | None = Field(None, description="Model name the endpoint knows.")
+    embed_dim: int | None = Field(None, ge=1, le=4000, description="Length of the model's vectors.")
+    embed_api_key_env: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="Name of the environment variable that holds the endpoint's key. Never the key itself.",
+    )
+    embed_read_timeout: float = Field(2.0, gt=0, le=60, description="Seconds to wait for a question's vector.")
+    embed_write_timeout: float = Field(30.0, gt=0, le=600, description="Seconds to wait for a batch to store.")
+    embed_batch: int = Field(32, ge=1, le=256, description="Texts sent to the embedder at once.")
+    embed_parallel: int = Field(4, ge=1, le=16, description="Batches in flight.")
+    embed_policy: Literal["all", "substantive_only", "none"] = Field(
+        "all", description="Which captured turns get a vector. All of them stay searchable by text."
+    )
+
+    # Writing
+    capture_turns: bool = Field(True, description="Remember what is said in conversations.")
+    turn_min_width: int = Field(
+        0, ge=0, le=1000, description="Turns narrower than this many columns are not captured. 0 trusts the filter."
+    )
+    reconcile_files: bool = Field(True, description="Keep the memory in step with MEMORY.md and USER.md of the home.")
+    write_contexts: Names = Field(("primary", "cron"), description="Agent contexts that may write; others only read.")
+    item_max_bytes: int = Field(262_144, ge=1024, le=16_777_216, description="Largest single write, in bytes.")
+    turn_max_chars: int = Field(65_536, ge=256, le=1_000_000, description="Longer turns are cut here, marked.")
+    spool_sync: Literal["FULL", "NORMAL"] = Field(
+        "FULL", description="FULL survives power loss; NORMAL survives the death of the process and is faster."
+    )
+    spool_max_rows: int = Field(200_000, ge=100, le=10_000_000, description="Most writes waiting for the database.")
+    spool_max_bytes: int = Field(1_073_741_824, ge=1_048_576, description="Most bytes waiting for the database.")
+    shutdown_timeout: float = Field(2.0, ge=0, le=60, description="Seconds a shutdown spends on delivering.")
+    redact_secrets: bool = Field(True, description="Replace credentials by a mark before anything is stored.")
+
+    # Recall
+    prefetch: bool = Field(True, description="Recall by itself before each turn.")
+    prefetch_limit: int = Field(6, ge=1, le=50, description="Most memories recalled before a turn.")
+    prefetch_timeout: float = Field(0.8, gt=0, le=7.5, description="Seconds a turn may wait for its recall.")
+    prefetch_tokens: int = Field(600, ge=50, le=8000, description="Largest recalled block, in tokens.")
+    tool_timeout: float = Field(5.0, gt=0, le=60, description="Seconds a memory tool may take.")
+    tool_tokens: int = Field(3000, ge=100, le=32_000, description="Largest answer of a memory tool, in tokens.")
+    scope_default: Literal["current", "session", "subject", "all"] = Field(
+        "current", description="Where recall_memory and recall_conversation look unless told."
+    )
+    recall_floor: float = Field(
+        0.12, ge=0, le=2, description="Fused score below which nothing is recalled before a turn."
+    )
+    strategy: Literal["score", "rrf"] = Field(
+        "score", description="How the legs are fused: by calibrated scores, or by reciprocal rank."
+    )
+    half_life_days: float | None = Field(
+        None, gt=0, description="Days after which a memory counts half. Unset means age does not count."
+    )
+
+    # Identity
+    allowed_themes: Names = Field((), description="When set, any other theme becomes 'default'.")
+    identity_aliases: dict[str, str] = Field(default_factory=dict, description="Theme names to read as others.")
+    bench_patterns: Names = Field(
+        ("skill-bench", "skill-bench-*", "skill-bench:*"), description="Themes that are benchmark traffic."
+    )
+    bench_mode: Literal["bucket", "reject"] = Field(
+        "bucket", description="Keep benchmark traffic in its sink, or treat it as 'default'."
+    )
+    subject_secret: SecretStr | None = Field(
+        None, description="Key of the subject hashes; one for a whole fleet. Default: made once and kept in the home."
+    )
+
+    def __init__(self, **values: Any) -> None:
+        home = values.get("home")
+        token = _home.set(Path(home).expanduser() if home else default_home())
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ConfigurationError(_explain(error)) from None
+        finally:
+            _home.reset(token)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Order the sources: arguments, environment, `.env`, native file, the host's `config.yaml`."""
+        home = _home.get() or default_home()
+        _refuse_unknown_variables(settings_cls)
+        return (
+            init_settings,
+            EnvSettingsSource(settings_cls),
+            _HomeDotEnv(settings_cls, env_file=home / ".env"),
+            _MappingSource(settings_cls, _read_native(home / NATIVE_FILE), str(home / NATIVE_FILE)),
+            _MappingSource(settings_cls, _read_host_config(home / "config.yaml"), str(home / "config.yaml")),
+        )
+
+    @field_validator("allowed_themes", "bench_patterns", "write_contexts", mode="before")
+    @classmethod
+    def _split_names(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value
+
+    @model_validator(mode="after")
+    def _require_endpoint(self) -> Settings:
+        if self.embedder in {"openai", "ollama", "auto"}:
+            missing = [key for key in ("embed_url", "embed_model", "embed_dim") if getattr(self, key) is None]
+            if missing:
+                raise ValueError(f"embedder '{self.embedder}' also needs {', '.join(missing)}")
+        return self
+
+
+class _HomeDotEnv(DotEnvSettingsSource):
+    """The home's `.env`, of which only our variables concern us."""
+
+    def __call__(self) -> dict[str, Any]:
+        known = self.settings_cls.model_fields
+        return {key: value for key, value in super().__call__().items() if key in known}
+
+
+class _MappingSource(PydanticBaseSettingsSource):
+    """A file's keys, checked by name so that a misspelt one is told, not ignored."""
+
+    def __init__(self, settings_cls: type[BaseSettings], values: Mapping[str, Any], origin: str) -> None:
+        super().__init__(settings_cls)
+        known = settings_cls.model_fields
+        for key in values:
+            if key not in known:
+                raise ConfigurationError(f"unknown key '{key}' in {origin}{_nearest(key)}")
+            if key == "subject_secret" or (key == "dsn" and _PASSWORD.search(str(values[key]))):
+                raise ConfigurationError(
+                    f"'{key}' in {origin} holds a secret: put {ENV_PREFIX}{key.upper()} into the environment or .env"
+                )
+        self._values = dict(values)
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Return the file's value of one field."""
+        return self._values.get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return dict(self._values)
+
+
+def _read_native(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
+    try:
+        values = json.loads(text or "{}")
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(f"{path} is not valid JSON (line {error.lineno}): mend or remove it") from None
+    if not isinstance(values, dict):
+        raise ConfigurationError(f"{path} must hold one JSON object of settings")
+    return values
+
+
+def _read_host_config(path: Path) -> Mapping[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
+    except yaml.YAMLError:
+        raise ConfigurationError(f"{path} is not valid YAML: mend it") from None
+    plugins = document.get("plugins") if isinstance(document, dict) else None
+    section = plugins.get(CONFIG_SECTION) if isinstance(plugins, dict) else None
+    if section is None:
+        return {}
+    if not isinstance(section, dict):
+        raise ConfigurationError(f"plugins.{CONFIG_SECTION} in {path} must be a mapping of settings")
+    return {str(key): value for key, value in section.items()}
+
+
+def _refuse_unknown_variables(settings_cls: type[BaseSettings]) -> None:
+    known = {f"{ENV_PREFIX}{name.upper()}" for name in settings_cls.model_fields}
+    for variable in os.environ:
+        name = variable.upper()
+        if name.startswith(ENV_PREFIX) and name not in known and not name.startswith(f"{ENV_PREFIX}TEST_"):
+            raise ConfigurationError(
+                f"unknown variable {variable} in the environment{_nearest(name.removeprefix(ENV_PREFIX).lower())}"
+            )
+
+
+def _nearest(key: str) -> str:
+    close = difflib.get_close_matches(key, list(Settings.model_fields), n=1, cutoff=0.5)
+    return f": did you mean '{close[0]}'?" if close else "; see docs/reference/configuration.md for the known ones"
+
+
+def _explain(error: ValidationError) -> str:
+    parts = []
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        key = ".".join(str(step) for step in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            parts.append(f"unknown setting '{key}'{_nearest(key)}")
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            parts.append(f"{key}: {message}" if key else message)
+    return "; ".join(parts)
