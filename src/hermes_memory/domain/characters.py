@@ -1,0 +1,62 @@
+"""What characters count as the same, and which ones nobody can see."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+# Combining accents and vowel points that readers type or leave out at will. The breve of Cyrillic й stays: it is a
+# letter of its own, which word endings (and stemmers) depend on.
+_ACCENTS: Final = re.compile(
+    "(?<![иИ])\u0306|[\u0300-\u0305\u0307-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
+)
+# Letters that are written with a stroke or a ligature, which no decomposition takes apart.
+_STROKES: Final = str.maketrans(
+    {
+        "ł": "l",
+        "Ł": "L",
+        "ø": "o",
+        "Ø": "O",
+        "đ": "d",
+        "Đ": "D",
+        "ð": "d",
+        "Ð": "D",
+        "ħ": "h",
+        "Ħ": "H",
+        "ı": "i",
+        "æ": "ae",
+        "Æ": "AE",
+        "œ": "oe",
+        "Œ": "OE",
+        "þ": "th",
+        "Þ": "TH",
+    }
+)
+_INVISIBLE: Final = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+
+
+def without_invisible(text: str) -> str:
+    """Remove what shows nothing but changes how text is read: controls, bidirectional overrides, zero-width characters.
+
+    Line breaks, tabs and the variation selectors of emoji stay. Lone surrogates, which cannot be stored, go too.
+    """
+    return _INVISIBLE.sub("", text)
+
+
+def fold(text: str) -> str:
+    """Bring text to one spelling: compatibility forms unified, accents and invisible characters removed, case kept.
+
+    Example:
+        >>> fold("Ｃafé naïve Łódź")
+        'Cafe naive Lodz'
+    """
+    if text.isascii():
+        return without_invisible(text)
+    decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", without_invisible(text)))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed)).translate(_STROKES)
