@@ -95,6 +95,12 @@ class Spool(Protocol):
     def last_sequence(self) -> int:
         """Return the sequence of the newest operation ever accepted, 0 when there was none."""
 
+    def changed(self) -> bool:
+        """Tell whether someone else (another process) changed the spool since this was last asked.
+
+        Cheap enough to be polled. What this object itself did never counts.
+        """
+
     def dead(self) -> Sequence[DeadLetter]:
         """Return the dead letters, oldest first."""
 

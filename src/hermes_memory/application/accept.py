@@ -1,0 +1,269 @@
+"""Accepting writes: clean, redact, bind identity and time, keep durably. Any thread may call.
+
+After a method returns an operation id, the write survives the death of the process and reaches the store later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+from uuid import uuid4
+
+from hermes_memory.domain.cleaning import clean_metadata, clean_text
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import (
+    NO_METADATA,
+    Caller,
+    HomeId,
+    Metadata,
+    OperationId,
+    Origin,
+    Role,
+    SessionId,
+    Target,
+    Theme,
+)
+from hermes_memory.domain.noise import worth_remembering
+from hermes_memory.domain.operations import (
+    AddEntry,
+    ByContent,
+    Operation,
+    RecordDelegation,
+    RecordTurns,
+    RemoveEntry,
+    ReplaceEntry,
+    Selector,
+    Stamp,
+    TurnDraft,
+)
+from hermes_memory.domain.redaction import redact
+from hermes_memory.ports.spool import Spool
+
+ENTRY_MAX_CHARS = 65_536
+DELEGATION_MAX_CHARS = 8_192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturePolicy:
+    """What of a conversation is kept, and how.
+
+    Attributes:
+        turns: Keep turns at all.
+        min_width: Display columns below which a turn is not kept; 0 trusts the noise filter alone.
+        max_chars: Characters after which a turn is cut, marked.
+        embed: Which kept turns get a vector: all, only substantive ones, or none.
+        redact: Replace credentials by a mark.
+    """
+
+    turns: bool = True
+    min_width: int = 0
+    max_chars: int = 65_536
+    embed: Literal["all", "substantive_only", "none"] = "all"
+    redact: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One message as a host or a library caller hands it in; `content` may be anything."""
+
+    role: Role
+    content: object
+    speaker: str | None = None
+    at: datetime | None = None
+    occurrence: int = 0
+    metadata: Mapping[str, object] | None = None
+
+
+_SPOKEN_BY = {
+    Role.USER: Origin.USER,
+    Role.ASSISTANT: Origin.ASSISTANT,
+    Role.SYSTEM: Origin.AGENT,
+    Role.TOOL: Origin.TOOL,
+}
+
+
+class Acceptor:
+    """The only way in for writes."""
+
+    def __init__(
+        self,
+        spool: Spool,
+        *,
+        policy: CapturePolicy,
+        now: Callable[[], datetime],
+        accepted: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Accept into `spool`; `accepted` is called after each write, from the caller's thread, and must not block."""
+        self._spool = spool
+        self._policy = policy
+        self._now = now
+        self._accepted = accepted
+
+    def add(
+        self,
+        caller: Caller,
+        content: object,
+        *,
+        target: Target,
+        origin: Origin,
+        at: datetime | None = None,
+        source: HomeId | None = None,
+        metadata: Mapping[str, object] | None = None,
+        tool: str | None = None,
+    ) -> Operation:
+        """Accept a durable memory.
+
+        Raises:
+            InvalidInput: Nothing is left of the content after cleaning, or it is too large.
+            SpoolFull: The spool has reached its bound.
+        """
+        stamp = self._stamp(caller, origin, tool)
+        return self._put(
+            AddEntry(
+                stamp=stamp,
+                target=target,
+                content=self.prepare(content),
+                at=_aware(at) if at else stamp.accepted_at,
+                source=source,
+                metadata=_metadata(metadata),
+            )
+        )
+
+    def replace(
+        self,
+        caller: Caller,
+        selector: Selector,
+        content: object,
+        *,
+        origin: Origin,
+        upsert: bool = False,
+        source: HomeId | None = None,
+        tool: str | None = None,
+    ) -> Operation:
+        """Accept a change of one memory.
+
+        Raises:
+            InvalidInput: Nothing is left of the content after cleaning, or it is too large.
+            SpoolFull: The spool has reached its bound.
+        """
+        return self._put(
+            ReplaceEntry(
+                stamp=self._stamp(caller, origin, tool),
+                selector=self._prepared(selector),
+                content=self.prepare(content),
+                upsert=upsert,
+                source=source,
+            )
+        )
+
+    def remove(self, caller: Caller, selector: Selector, *, origin: Origin, tool: str | None = None) -> Operation:
+        """Accept the removal of one memory.
+
+        Raises:
+            SpoolFull: The spool has reached its bound.
+        """
+        return self._put(RemoveEntry(stamp=self._stamp(caller, origin, tool), selector=self._prepared(selector)))
+
+    def turns(
+        self, caller: Caller, said: Sequence[Said], *, filtered: bool = True, parent: SessionId | None = None
+    ) -> Operation | None:
+        """Accept messages of the caller's session; return None when none of them is worth keeping.
+
+        Args:
+            filtered: Leave out noise. A library caller who hands in one turn on purpose gets it kept.
+            parent: The session that started this one.
+
+        Raises:
+            InvalidInput: The caller has no session, or a message is too large.
+            SpoolFull: The spool has reached its bound.
+        """
+        if not self._policy.turns and filtered:
+            return None
+        stamp = self._stamp(caller, Origin.USER, None)
+        drafts = tuple(draft for one in said if (draft := self._draft(one, stamp.accepted_at, filtered)))
+        if not drafts:
+            return None
+        return self._put(RecordTurns(stamp=stamp, turns=drafts, parent_session=parent))
+
+    def delegation(
+        self,
+        caller: Caller,
+        *,
+        task: object,
+        result: object,
+        child_session: SessionId | None,
+        child_theme: Theme | None = None,
+    ) -> Operation:
+        """Accept the note that a task was handed to a child agent.
+
+        Raises:
+            SpoolFull: The spool has reached its bound.
+        """
+        return self._put(
+            RecordDelegation(
+                stamp=self._stamp(caller, Origin.AGENT, None),
+                child_session=child_session,
+                child_theme=child_theme,
+                task=self._clean(task, DELEGATION_MAX_CHARS),
+                result=self._clean(result, DELEGATION_MAX_CHARS),
+            )
+        )
+
+    def prepare(self, content: object) -> str:
+        """Return the text that would be stored for a durable memory.
+
+        Raises:
+            InvalidInput: Nothing is left of it, or it is longer than a memory may be.
+        """
+        text = self._clean(content, ENTRY_MAX_CHARS + 1).strip()
+        if not text:
+            raise InvalidInput("the content is empty: there is nothing to remember", field="content")
+        if len(text) > ENTRY_MAX_CHARS:
+            raise InvalidInput(
+                f"the content is longer than {ENTRY_MAX_CHARS:,} characters: store it in parts", field="content"
+            )
+        return text
+
+    def _draft(self, said: Said, accepted_at: datetime, filtered: bool) -> TurnDraft | None:
+        text = self._clean(said.content, self._policy.max_chars).strip()
+        substantive = worth_remembering(text, said.role, min_width=self._policy.min_width)
+        if not text or (filtered and not substantive):
+            return None
+        return TurnDraft(
+            role=said.role,
+            content=text,
+            at=_aware(said.at) if said.at else accepted_at,
+            origin=_SPOKEN_BY[said.role],
+            speaker=self._clean(said.speaker, 200).strip() or None if said.speaker else None,
+            occurrence=said.occurrence,
+            embed=self._policy.embed == "all" or (self._policy.embed == "substantive_only" and substantive),
+            metadata=_metadata(said.metadata),
+        )
+
+    def _clean(self, value: object, max_chars: int) -> str:
+        text = clean_text(value, max_chars=max_chars)
+        return redact(text).text if self._policy.redact else text
+
+    def _prepared(self, selector: Selector) -> Selector:
+        """Bring the selecting text into the form in which contents are stored, so that it finds them."""
+        if isinstance(selector, ByContent):
+            return ByContent(target=selector.target, content=self.prepare(selector.content), source=selector.source)
+        return selector
+
+    def _stamp(self, caller: Caller, origin: Origin, tool: str | None) -> Stamp:
+        return Stamp(operation=OperationId(uuid4()), caller=caller, origin=origin, accepted_at=self._now(), tool=tool)
+
+    def _put(self, operation: Operation) -> Operation:
+        self._spool.put(operation)
+        self._accepted()
+        return operation
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _metadata(value: Mapping[str, object] | None) -> Metadata:
+    return clean_metadata(value) if value else NO_METADATA

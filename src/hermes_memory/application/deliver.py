@@ -1,0 +1,203 @@
+"""Delivering: one process of a home takes accepted operations to the store, in order, until each had its effect."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.doorbell import Doorbell
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.domain.errors import DeadlineExceeded, DeliveryRejected, SchemaNotApplied, StoreUnavailable
+from hermes_memory.domain.model import OperationId
+from hermes_memory.domain.operations import Effect, Operation, Outcome
+from hermes_memory.ports.delivery import DeliveryStore
+from hermes_memory.ports.spool import Leadership
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 0.25
+ELECTION_SECONDS: Final = 0.5
+SCHEMA_RETRY_SECONDS: Final = 2.0
+WAIT_TICK_SECONDS: Final = 0.05
+
+
+@dataclass(slots=True)
+class DeliveryCounts:
+    """What this process delivered since it started."""
+
+    delivered: int = 0
+    buried: int = 0
+    postponed: int = 0
+
+
+class Deliverer:
+    """Empties the spool while this process leads its home. All methods belong to the event loop."""
+
+    def __init__(
+        self,
+        spool: SpoolAccess,
+        leadership: Leadership,
+        store: DeliveryStore,
+        *,
+        breaker: Breaker,
+        batch: int = 200,
+        delivered: Callable[[Sequence[Outcome]], Awaitable[None]] | None = None,
+    ) -> None:
+        """Deliver up to `batch` operations a transaction; `delivered` hears of each batch's outcomes."""
+        self._spool = spool
+        self._leadership = leadership
+        self._store = store
+        self._breaker = breaker
+        self._batch = batch
+        self._delivered = delivered
+        self._watched: dict[OperationId, Outcome | None] = {}
+        self._progress = anyio.Event()
+        self.doorbell = Doorbell()
+        self.counts = DeliveryCounts()
+        self.leads = False
+        self.schema_missing: str | None = None
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        try:
+            while True:
+                await self.doorbell.wait(await self._round())
+        finally:
+            self._leadership.release()
+
+    async def wait(self, operation: Operation, *, timeout: float) -> Outcome:
+        """Wait until an accepted operation had its effect, whichever process delivers it.
+
+        Raises:
+            DeadlineExceeded: It did not happen in `timeout` seconds; it stays accepted and happens later.
+            DeliveryRejected: The store refuses it for good; it is kept among the dead letters.
+        """
+        key = operation.stamp.operation
+        self._watched[key] = None
+        self.doorbell.ring()
+        try:
+            with anyio.fail_after(timeout):
+                return await self._outcome(operation)
+        except TimeoutError:
+            raise DeadlineExceeded(
+                "the write is accepted and will be stored once the database answers; it is not lost"
+            ) from None
+        finally:
+            self._watched.pop(key, None)
+
+    async def drained(self, *, timeout: float) -> bool:
+        """Wait until everything accepted before this call was delivered; False when time ran out first."""
+        target = await self._spool.last_sequence()
+        with anyio.move_on_after(timeout):
+            while await self._spool.pending_before(target):
+                self.doorbell.ring()
+                await self._tick()
+            return True
+        return False
+
+    async def _round(self) -> float:
+        """Do what can be done now; return the seconds until it makes sense to look again unasked."""
+        self.leads = self._leadership.try_acquire()
+        if not self.leads:
+            return ELECTION_SECONDS
+        batch = await self._spool.due(self._batch)
+        while batch:
+            if not self._breaker.allows():
+                return POLL_SECONDS
+            pause = await self._deliver([item.operation for item in batch])
+            if pause:
+                return pause
+            batch = await self._spool.due(self._batch)
+        return POLL_SECONDS
+
+    async def _deliver(self, operations: Sequence[Operation]) -> float:
+        """Deliver a batch; return 0 when it is dealt with, else the seconds to pause."""
+        try:
+            outcomes = await self._store.apply(operations)
+        except StoreUnavailable as error:
+            self._breaker.record_failure()
+            self.counts.postponed += len(operations)
+            logger.debug("delivery waits for the database", extra={"action": "deliver.wait", "cause": str(error)})
+            return POLL_SECONDS
+        except SchemaNotApplied as error:
+            self._note_schema(str(error))
+            self._breaker.record_success()
+            return SCHEMA_RETRY_SECONDS
+        except DeliveryRejected as error:
+            self._breaker.record_success()
+            return await self._part(operations, error.reason)
+        except Exception as error:
+            logger.exception("delivery met an unexpected error", extra={"action": "deliver.fault"})
+            self._breaker.record_success()
+            return await self._part(operations, f"unexpected {type(error).__name__}")
+        self._breaker.record_success()
+        self._note_schema(None)
+        await self._finish(outcomes)
+        return 0.0
+
+    async def _part(self, operations: Sequence[Operation], reason: str) -> float:
+        """Find the operation that cannot be applied by halving, set it aside, and deliver the rest."""
+        if len(operations) == 1:
+            operation = operations[0].stamp.operation
+            await self._spool.bury(operation, reason)
+            self.counts.buried += 1
+            logger.error(
+                "a write was set aside: the database refuses it",
+                extra={"action": "deliver.buried", "operation": str(operation), "reason": reason},
+            )
+            self._announce()
+            return 0.0
+        half = len(operations) // 2
+        return await self._deliver(operations[:half]) or await self._deliver(operations[half:])
+
+    async def _finish(self, outcomes: Sequence[Outcome]) -> None:
+        await self._spool.done([outcome.operation for outcome in outcomes])
+        self.counts.delivered += len(outcomes)
+        for outcome in outcomes:
+            if outcome.operation in self._watched:
+                self._watched[outcome.operation] = outcome
+        self._announce()
+        if self._delivered:
+            await self._delivered(outcomes)
+
+    async def _outcome(self, operation: Operation) -> Outcome:
+        key = operation.stamp.operation
+        while True:
+            if outcome := self._watched.get(key):
+                return outcome
+            if not await self._spool.pending(key):
+                return self._watched.get(key) or await self._recorded(operation)
+            await self._tick()
+
+    async def _recorded(self, operation: Operation) -> Outcome:
+        key = operation.stamp.operation
+        if reason := await self._spool.dead_reason(key):
+            raise DeliveryRejected("the database refuses this write; it is kept among the dead letters", reason=reason)
+        while True:
+            try:
+                outcome = await self._store.outcome(operation.stamp.caller, key)
+            except StoreUnavailable:
+                await self._tick()
+                continue
+            return outcome or Outcome(operation=key, effect=Effect.UNCHANGED)
+
+    async def _tick(self) -> None:
+        """Wait for progress here, or a moment, since another process may be the one that delivers."""
+        with anyio.move_on_after(WAIT_TICK_SECONDS):
+            await self._progress.wait()
+
+    def _announce(self) -> None:
+        self._progress.set()
+        self._progress = anyio.Event()
+
+    def _note_schema(self, problem: str | None) -> None:
+        if problem and self.schema_missing is None:
+            logger.error("delivery stops until the schema is there", extra={"action": "deliver.schema"})
+        elif problem is None and self.schema_missing is not None:
+            logger.info("the schema is there, delivery goes on", extra={"action": "deliver.resumed"})
+        self.schema_missing = problem

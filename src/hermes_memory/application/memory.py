@@ -1,0 +1,399 @@
+"""The public face of the library: a memory, and views of it for one caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import anyio
+
+from hermes_memory.application.accept import Acceptor, Said
+from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.mirror import Mirror
+from hermes_memory.application.recall import Recall, RecallRequest, RecallResult, Trace
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.application.status import Status, StatusReporter
+from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible, StoreUnavailable
+from hermes_memory.domain.model import (
+    Caller,
+    Entry,
+    Kind,
+    OperationId,
+    Origin,
+    Role,
+    Row,
+    RowId,
+    Scope,
+    SessionId,
+    Subject,
+    Target,
+    Theme,
+    TraceId,
+)
+from hermes_memory.domain.operations import ById, Effect, Operation, Outcome
+from hermes_memory.domain.themes import claim_theme, parse_scope
+from hermes_memory.ports.embedding import EmbeddingQueue
+from hermes_memory.ports.reading import Reader, SearchSpace
+
+EVERY_KIND = frozenset(Kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The use cases that a memory is made of."""
+
+    acceptor: Acceptor
+    deliverer: Deliverer
+    recall: Recall
+    reader: Reader
+    queue: EmbeddingQueue
+    mirror: Mirror
+    spool: SpoolAccess
+    status: StatusReporter
+
+
+class Memory:
+    """An open memory. Made by `hermes_memory.open_memory`; its methods belong to the event loop that opened it."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        subject_for: Callable[[str, str], Subject],
+        embeds: bool,
+        write_timeout: float = 30.0,
+        read_timeout: float = 5.0,
+    ) -> None:
+        """Serve with `services`; calls that wait for the database give up after the two timeouts, in seconds."""
+        self.services = services
+        self._subject_for = subject_for
+        self._embeds = embeds
+        self._write_timeout = write_timeout
+        self._read_timeout = read_timeout
+
+    def view(self, theme: str, *, session: str | None = None, subject: Subject | None = None) -> View:
+        """Return a view for one agent, and perhaps one conversation and one person.
+
+        Args:
+            theme: Whose memory; folded to its canonical form.
+            session: The conversation that turns belong to.
+            subject: Whom it is with, as `subject_for` returns it. Rows written under a subject are its own.
+
+        Raises:
+            InvalidInput: The theme is empty, too long or reserved.
+        """
+        caller = Caller(theme=claim_theme(theme), subject=subject, session=SessionId(session) if session else None)
+        return self.view_of(caller)
+
+    def view_of(self, caller: Caller) -> View:
+        """Return a view for a caller that is resolved already."""
+        return View(self.services, caller, write_timeout=self._write_timeout, read_timeout=self._read_timeout)
+
+    def subject_for(self, platform: str, contact: str) -> Subject:
+        """Derive the subject of a contact: a keyed hash that does not tell who it is.
+
+        Args:
+            platform: Where the contact is known, such as `telegram`.
+            contact: Its key there, such as a user id or a phone number.
+        """
+        return self._subject_for(platform, contact)
+
+    async def settled(self, *, timeout: float) -> bool:
+        """Wait until all writes accepted so far are stored and, where an embedder works, embedded.
+
+        Returns:
+            False when `timeout` seconds passed first. Nothing is lost then: what waits is delivered later.
+        """
+        with anyio.move_on_after(timeout) as scope:
+            if await self.services.deliverer.drained(timeout=timeout):
+                while self._embeds and await self._waiting():  # noqa: ASYNC110 - the queue is in the database
+                    await anyio.sleep(0.02)
+        return not scope.cancelled_caught and await self._is_settled()
+
+    async def status(self) -> Status:
+        """Return the state of spool, delivery, store and embedder, for operators."""
+        return await self.services.status.report()
+
+    async def _is_settled(self) -> bool:
+        return not await self.services.spool.pending_before(None)
+
+    async def _waiting(self) -> int:
+        try:
+            return (await self.services.queue.backlog()).waiting
+        except StoreUnavailable:
+            return 1
+
+
+class View:
+    """The memory as one caller has it. Cheap: make as many as needed."""
+
+    def __init__(self, services: Services, caller: Caller, *, write_timeout: float, read_timeout: float) -> None:
+        self._services = services
+        self.caller = caller
+        self._write_timeout = write_timeout
+        self._read_timeout = read_timeout
+
+    @property
+    def theme(self) -> Theme:
+        """Whose memory this is."""
+        return self.caller.theme
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        target: str = "memory",
+        at: datetime | None = None,
+        metadata: Mapping[str, object] | None = None,
+        origin: Origin = Origin.USER,
+        tool: str | None = None,
+        timeout: float | None = None,
+    ) -> Entry:
+        """Store a durable memory and return it once Postgres has committed it.
+
+        Storing what is stored already changes nothing and returns the stored one.
+
+        Args:
+            at: When it was said or became true; now by default. A naive time counts as UTC.
+            timeout: Seconds to wait for the commit.
+
+        Raises:
+            InvalidInput: The content is empty or too large, or the target is neither `memory` nor `user`.
+            SpoolFull: Too many writes wait for the database.
+            DeadlineExceeded: The database did not answer in time; the write is accepted and not lost.
+            DeliveryRejected: The database refuses the write for good.
+        """
+        operation = await self._services.spool.call(
+            lambda: self._services.acceptor.add(
+                self.caller, content, target=parse_target(target), origin=origin, at=at, metadata=metadata, tool=tool
+            )
+        )
+        return await self._stored(await self._effect(operation, timeout), timeout)
+
+    async def replace(
+        self,
+        entry: RowId | UUID,
+        content: str,
+        *,
+        origin: Origin = Origin.USER,
+        tool: str | None = None,
+        timeout: float | None = None,
+    ) -> Entry:
+        """Change the content of a memory of the caller's own theme; return it as stored.
+
+        Raises:
+            NotVisible: There is no such memory, or it is not the caller's to change.
+            InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
+        """
+        operation = await self._services.spool.call(
+            lambda: self._services.acceptor.replace(
+                self.caller, ById(id=RowId(entry)), content, origin=origin, tool=tool
+            )
+        )
+        return await self._stored(await self._effect(operation, timeout), timeout)
+
+    async def forget(
+        self,
+        entry: RowId | UUID,
+        *,
+        origin: Origin = Origin.USER,
+        tool: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Forget a memory of the caller's own theme; after return no recall finds it.
+
+        Raises:
+            NotVisible: There is no such memory, or it is not the caller's to forget.
+            SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
+        """
+        operation = await self._services.spool.call(
+            lambda: self._services.acceptor.remove(self.caller, ById(id=RowId(entry)), origin=origin, tool=tool)
+        )
+        await self._effect(operation, timeout)
+
+    async def capture(
+        self, *, user: str, assistant: str, metadata: Mapping[str, object] | None = None
+    ) -> OperationId | None:
+        """Accept one exchange durably and return at once; it is stored in the background.
+
+        Returns:
+            The id of the accepted write, None when neither half is worth keeping.
+
+        Raises:
+            InvalidInput: The view has no session, or a half is too large.
+            SpoolFull: Too many writes wait for the database.
+        """
+        said = [
+            Said(role=Role.USER, content=user, metadata=metadata),
+            Said(role=Role.ASSISTANT, content=assistant, metadata=metadata),
+        ]
+        return await self._capture(said, filtered=True)
+
+    async def capture_turn(
+        self,
+        content: str,
+        *,
+        role: str = "user",
+        speaker: str | None = None,
+        at: datetime | None = None,
+        occurrence: int = 0,
+        metadata: Mapping[str, object] | None = None,
+    ) -> OperationId | None:
+        """Accept one message durably and return at once; nothing but empty text is left out.
+
+        Args:
+            role: `user`, `assistant`, `system` or `tool`.
+            speaker: Name of who said it.
+            at: When it was said; now by default. A naive time counts as UTC.
+            occurrence: Which one it is of several equal messages of this role in the session, from 0. Handing in the
+                same message with the same number again stores nothing.
+
+        Raises:
+            InvalidInput: The view has no session, the role is unknown or the message is too large.
+            SpoolFull: Too many writes wait for the database.
+        """
+        said = Said(
+            role=parse_role(role), content=content, speaker=speaker, at=at, occurrence=occurrence, metadata=metadata
+        )
+        return await self._capture([said], filtered=False)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        scope: str | Scope = "current",
+        kinds: frozenset[Kind] = EVERY_KIND,
+        target: str | None = None,
+        floor: float = 0.0,
+        exclude: frozenset[str] = frozenset(),
+        timeout: float | None = None,
+    ) -> RecallResult:
+        """Find memories that answer a question, best first.
+
+        Args:
+            limit: Most hits, from 1 to 200.
+            scope: `current`, `session`, `subject`, `all`, the name of a theme, or a scope object.
+            kinds: Entries, turns, or both.
+            target: Only entries of this target.
+            floor: Fused score below which nothing is returned.
+            exclude: Contents not to return.
+            timeout: Seconds the answer is worth.
+
+        Raises:
+            InvalidInput: The limit or the scope is unusable.
+            NotVisible: The scope names a theme the caller may not read.
+            StoreUnavailable: The database is out of reach.
+            DeadlineExceeded: No answer in time.
+        """
+        if not 1 <= limit <= 200:
+            raise InvalidInput("limit must be from 1 to 200", field="limit")
+        space = SearchSpace(
+            scope=self._scope(scope), kinds=kinds, target=parse_target(target) if target is not None else None
+        )
+        return await self._services.recall.recall(
+            RecallRequest(
+                caller=self.caller,
+                query=query,
+                space=space,
+                limit=limit,
+                timeout=timeout or self._read_timeout,
+                floor=floor,
+                exclude=exclude,
+            )
+        )
+
+    async def get(self, row: RowId | UUID, *, timeout: float | None = None) -> Row:
+        """Return a memory by id.
+
+        Raises:
+            NotVisible: There is none, or the caller may not see it: the two look alike.
+        """
+        found = await self._services.reader.get(self.caller, RowId(row), timeout=timeout or self._read_timeout)
+        if found is None:
+            raise NotVisible("there is no such memory for this caller")
+        return found
+
+    async def profile(
+        self,
+        *,
+        target: str | None = None,
+        scope: str | Scope = "current",
+        limit: int = 50,
+        timeout: float | None = None,
+    ) -> Sequence[Entry]:
+        """List durable memories, most recently changed first.
+
+        Raises:
+            InvalidInput: An argument is unusable.
+        """
+        if not 1 <= limit <= 1000:
+            raise InvalidInput("limit must be from 1 to 1000", field="limit")
+        return await self._services.reader.entries(
+            self.caller,
+            self._scope(scope),
+            target=parse_target(target) if target is not None else None,
+            limit=limit,
+            timeout=timeout or self._read_timeout,
+        )
+
+    def explain(self, trace: TraceId) -> Trace:
+        """Return how a recent answer to this caller came about.
+
+        Raises:
+            NotVisible: No such answer is remembered for this caller.
+        """
+        found = self._services.recall.trace(trace)
+        if found is None or found.caller != self.caller:
+            raise NotVisible("no such answer is remembered")
+        return found
+
+    async def _capture(self, said: Sequence[Said], *, filtered: bool) -> OperationId | None:
+        operation = await self._services.spool.call(
+            lambda: self._services.acceptor.turns(self.caller, said, filtered=filtered)
+        )
+        return operation.stamp.operation if operation else None
+
+    async def _effect(self, operation: Operation, timeout: float | None) -> Outcome:
+        outcome = await self._services.deliverer.wait(operation, timeout=timeout or self._write_timeout)
+        if outcome.effect is Effect.NOT_FOUND:
+            raise NotVisible("there is no such memory, or it is not yours to change")
+        if outcome.effect is Effect.AMBIGUOUS:
+            raise Ambiguous("several memories fit and none was touched: select by id or by the whole content")
+        return outcome
+
+    async def _stored(self, outcome: Outcome, timeout: float | None) -> Entry:
+        if outcome.row is not None:
+            row = await self.get(outcome.row, timeout=timeout)
+            if isinstance(row, Entry):
+                return row
+        raise NotVisible("the memory was changed or forgotten by somebody else meanwhile")
+
+    def _scope(self, scope: str | Scope) -> Scope:
+        return parse_scope(scope, self.caller) if isinstance(scope, str) else scope
+
+
+def parse_target(value: str) -> Target:
+    """Return the target of this name.
+
+    Raises:
+        InvalidInput: It is neither `memory` nor `user`.
+    """
+    try:
+        return Target(value.strip().casefold())
+    except (ValueError, AttributeError):
+        raise InvalidInput("target must be 'memory' or 'user'", field="target") from None
+
+
+def parse_role(value: str) -> Role:
+    """Return the role of this name.
+
+    Raises:
+        InvalidInput: It is none of `user`, `assistant`, `system` and `tool`.
+    """
+    try:
+        return Role(value.strip().casefold())
+    except (ValueError, AttributeError):
+        raise InvalidInput("role must be 'user', 'assistant', 'system' or 'tool'", field="role") from None

@@ -1,0 +1,164 @@
+"""Mirroring the host's notebooks: each write as it happens, and a reconciliation that makes up for what was not told.
+
+The host tells of writes its live memory tool makes, but not of edits by hand, approved drafts or resets. The notebook
+file is the truth; the reconciliation compares it with the stored copies and accepts the writes that are missing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from hermes_memory.application.accept import Acceptor
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Caller, Entry, Origin, Target
+from hermes_memory.domain.notebook import difference
+from hermes_memory.domain.operations import ByContent, ById, BySubstring, Operation, Selector
+from hermes_memory.ports.notebook import Notebooks
+from hermes_memory.ports.reading import Reader
+
+logger = logging.getLogger(__name__)
+
+TOOL: Final = "memory"
+
+
+class Mirror:
+    """Keeps the stored copies of one home's notebooks in step with the files."""
+
+    def __init__(self, acceptor: Acceptor, notebooks: Notebooks, reader: Reader, spool: SpoolAccess) -> None:
+        self._acceptor = acceptor
+        self._notebooks = notebooks
+        self._reader = reader
+        self._spool = spool
+        # Held while a file is compared and while a told write is accepted, so that neither sees the other half done.
+        self._order = threading.Lock()
+
+    def added(self, caller: Caller, target: Target, content: object) -> Operation:
+        """Accept an addition the host told of. Any thread.
+
+        Raises:
+            InvalidInput: The content is empty.
+            SpoolFull: The spool has reached its bound.
+        """
+        with self._order:
+            return self._acceptor.add(
+                caller, content, target=target, origin=Origin.ASSISTANT, source=self._notebooks.home, tool=TOOL
+            )
+
+    def replaced(
+        self, caller: Caller, target: Target, content: object, *, previous: object, old_text: object
+    ) -> Operation:
+        """Accept a replacement the host told of. Any thread.
+
+        Args:
+            previous: The whole entry it replaces, when the host knows it; it decides.
+            old_text: Otherwise a text that the entry contains literally.
+
+        Raises:
+            InvalidInput: The content is empty, or nothing says which entry is meant.
+            SpoolFull: The spool has reached its bound.
+        """
+        with self._order:
+            return self._acceptor.replace(
+                caller,
+                self._selector(target, previous, old_text),
+                content,
+                origin=Origin.ASSISTANT,
+                upsert=True,
+                source=self._notebooks.home,
+                tool=TOOL,
+            )
+
+    def removed(self, caller: Caller, target: Target, *, previous: object, old_text: object) -> Operation:
+        """Accept a removal the host told of. Any thread. See `replaced` for the arguments.
+
+        Raises:
+            InvalidInput: Nothing says which entry is meant.
+            SpoolFull: The spool has reached its bound.
+        """
+        with self._order:
+            selector = self._selector(target, previous, old_text)
+            return self._acceptor.remove(caller, selector, origin=Origin.ASSISTANT, tool=TOOL)
+
+    async def reconcile(self, caller: Caller, *, timeout: float) -> int:
+        """Bring the caller's stored copies in step with the files; return how many writes that took.
+
+        A caller with a subject only loses copies that are gone from the file: what else the file holds is not its own.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached; nothing was accepted.
+            DeadlineExceeded: It did not answer in `timeout` seconds; nothing was accepted.
+        """
+        stored = await self._reader.mirrored(caller, self._notebooks.home, timeout=timeout)
+        written = await self._spool.call(self._written)
+        private = (
+            await self._reader.private_copies(
+                self._notebooks.home,
+                [(target, text) for target, texts in written.items() for text in texts],
+                timeout=timeout,
+            )
+            if caller.subject is None
+            else frozenset()
+        )
+        return await self._spool.call(lambda: self._accept_differences(caller, stored, private))
+
+    def prompt_contents(self) -> frozenset[str]:
+        """Return what the host's prompt shows of the notebooks anyway. Any thread."""
+        return frozenset(text for texts in self._written().values() for text in texts)
+
+    def fingerprint(self) -> str:
+        """Return a value that changes when one of the files does. Any thread."""
+        return self._notebooks.fingerprint()
+
+    def _accept_differences(
+        self, caller: Caller, stored: Sequence[Entry], private: frozenset[tuple[Target, str]]
+    ) -> int:
+        with self._order:
+            accepted = 0
+            for target, written in self._written().items():
+                ids = {entry.content: entry for entry in stored if entry.target is target}
+                found = difference(
+                    written=written, stored=ids, private={text for kind, text in private if kind is target}
+                )
+                additions = () if caller.subject is not None else found.add
+                for entry in (ids[text] for text in found.remove):
+                    self._acceptor.remove(caller, ById(id=entry.id), origin=Origin.IMPORT, tool=TOOL)
+                for text in additions:
+                    self._acceptor.add(
+                        replace(caller, session=None),
+                        text,
+                        target=target,
+                        origin=Origin.IMPORT,
+                        source=self._notebooks.home,
+                        tool=TOOL,
+                    )
+                accepted += len(additions) + len(found.remove)
+            if accepted:
+                logger.info("notebooks reconciled", extra={"action": "mirror.reconciled", "writes": accepted})
+            return accepted
+
+    def _written(self) -> dict[Target, tuple[str, ...]]:
+        """Read the notebooks that exist, each entry in the form in which it would be stored."""
+        notebooks: dict[Target, tuple[str, ...]] = {}
+        for target in Target:
+            entries = self._notebooks.read(target)
+            if entries is not None:
+                notebooks[target] = tuple(dict.fromkeys(text for entry in entries if (text := self._prepared(entry))))
+        return notebooks
+
+    def _prepared(self, entry: str) -> str | None:
+        try:
+            return self._acceptor.prepare(entry)
+        except InvalidInput:
+            return None
+
+    def _selector(self, target: Target, previous: object, old_text: object) -> Selector:
+        if isinstance(previous, str) and previous.strip():
+            return ByContent(target=target, content=previous, source=self._notebooks.home)
+        if isinstance(old_text, str) and old_text.strip():
+            return BySubstring(target=target, text=old_text, source=self._notebooks.home)
+        raise InvalidInput("an empty old_text would select every memory: name the text to find", field="old_text")

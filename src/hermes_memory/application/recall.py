@@ -1,0 +1,365 @@
+"""Recall: both legs at once under one deadline, fused, ranked, and explainable afterwards."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from uuid import uuid4
+
+import anyio
+
+from hermes_memory.application.breaker import Breaker
+from hermes_memory.domain.errors import (
+    DeadlineExceeded,
+    EmbedderUnavailable,
+    EmbeddingRejected,
+    HermesMemoryError,
+    StoreUnavailable,
+)
+from hermes_memory.domain.lexemes import Analyzer, row_text
+from hermes_memory.domain.model import Caller, Row, RowId, TraceId
+from hermes_memory.domain.ranking import Candidate, CosineCalibration, QueryStatistics, Ranked, Ranker
+from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
+from hermes_memory.ports.reading import Search, SearchSpace, TextMatches, VectorHit
+
+logger = logging.getLogger(__name__)
+
+TEXT_CANDIDATES: Final = 200
+VECTOR_CANDIDATES: Final = 60
+QUERY_MAX_CHARS: Final = 2_000
+TRACES_KEPT: Final = 256
+GENERATION_SECONDS: Final = 30.0
+LEG_SHARE: Final = 0.9
+"""Share of the deadline that the legs may use; the rest is for ranking."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRequest:
+    """What is asked.
+
+    Attributes:
+        limit: Most hits wanted, from 1.
+        timeout: Seconds the answer is worth waiting for.
+        floor: Fused score below which nothing is returned; 0 returns everything found.
+        exclude: Contents not to return, such as what the prompt holds already.
+    """
+
+    caller: Caller
+    query: str
+    space: SearchSpace
+    limit: int
+    timeout: float
+    floor: float = 0.0
+    exclude: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """How an answer came about.
+
+    Attributes:
+        lexemes: What the text leg looked for.
+        candidates: Rows found by each leg.
+        cut: Ranked rows that did not make it, each with the reason.
+        timings: Seconds by stage.
+        problems: What degraded the answer, one sentence each.
+    """
+
+    id: TraceId
+    at: datetime
+    caller: Caller
+    space: SearchSpace
+    lexemes: tuple[str, ...]
+    candidates: Mapping[str, int]
+    ranked: tuple[Ranked, ...]
+    cut: tuple[tuple[RowId, str], ...]
+    timings: Mapping[str, float]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallResult:
+    """The answer: ranked rows, best first.
+
+    Attributes:
+        degraded: What kept the answer from being complete, one sentence each; empty when nothing did.
+        trace_id: Handle by which the answer can be explained while it is remembered.
+    """
+
+    hits: tuple[Ranked, ...]
+    degraded: tuple[str, ...]
+    trace_id: TraceId
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What the legs have brought so far; each leg writes its own fields."""
+
+    text: TextMatches | None = None
+    vector: Sequence[float] | None = None
+    near: Sequence[VectorHit] | None = None
+    problems: list[str] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+    failure: HermesMemoryError | None = None
+
+
+class Recall:
+    """The use case of finding memories. All methods belong to the event loop."""
+
+    def __init__(
+        self,
+        search: Search,
+        queue: EmbeddingQueue,
+        *,
+        embedder: Embedder | None,
+        analyzer: Analyzer,
+        ranker: Ranker,
+        store_breaker: Breaker,
+        embed_breaker: Breaker,
+        embed_timeout: float,
+        now: Callable[[], datetime],
+    ) -> None:
+        """Search with both legs, or by text alone when there is no embedder."""
+        self._search = search
+        self._queue = queue
+        self._embedder = embedder
+        self._analyzer = analyzer
+        self._ranker = ranker
+        self._store_breaker = store_breaker
+        self._embed_breaker = embed_breaker
+        self._embed_timeout = embed_timeout
+        self._now = now
+        self._traces: OrderedDict[TraceId, Trace] = OrderedDict()
+        self._generation: Generation | None = None
+        self._generation_until = 0.0
+
+    async def recall(self, request: RecallRequest) -> RecallResult:
+        """Find the memories that answer a query.
+
+        Raises:
+            StoreUnavailable: The database is known to be out of reach.
+            DeadlineExceeded: No leg answered in time.
+            SchemaNotApplied: The database has no schema, or an older one.
+        """
+        started = time.monotonic()
+        query = request.query[:QUERY_MAX_CHARS]
+        lexemes = self._analyzer.query_lexemes(query)
+        gathered = _Gathered()
+        if query.strip():
+            await self._gather(request, query, lexemes, gathered)
+        ranked = self._rank(request, lexemes, gathered)
+        gathered.timings["total"] = time.monotonic() - started
+        return self._answer(request, lexemes, ranked, gathered)
+
+    def trace(self, trace: TraceId) -> Trace | None:
+        """Return how a recent answer came about, None when it is not remembered any more."""
+        return self._traces.get(trace)
+
+    async def _gather(self, request: RecallRequest, query: str, lexemes: tuple[str, ...], gathered: _Gathered) -> None:
+        if not self._store_breaker.allows():
+            raise StoreUnavailable("the database is out of reach; accepted writes are kept and recall returns with it")
+        deadline = anyio.current_time() + request.timeout * LEG_SHARE
+        with anyio.move_on_at(deadline):
+            async with anyio.create_task_group() as legs:
+                legs.start_soon(self._text_leg, request, lexemes, deadline, gathered)
+                legs.start_soon(self._vector_leg, request, query, deadline, gathered)
+            await self._fill_cosines(request, deadline, gathered)
+        self._judge(gathered)
+
+    def _judge(self, gathered: _Gathered) -> None:
+        """Raise when there is no answer at all; otherwise note what is missing."""
+        if gathered.text is None and gathered.near is None:
+            raise gathered.failure or DeadlineExceeded("the database did not answer in time")
+        self._store_breaker.record_success()
+        if gathered.text is None:
+            gathered.problems.append("text search did not answer in time")
+        if gathered.near is None and self._embedder is not None and not gathered.problems:
+            gathered.problems.append("vector search did not answer in time")
+
+    async def _text_leg(
+        self, request: RecallRequest, lexemes: tuple[str, ...], deadline: float, gathered: _Gathered
+    ) -> None:
+        started = time.monotonic()
+        try:
+            gathered.text = await self._search.by_text(
+                request.caller,
+                request.space,
+                lexemes,
+                limit=TEXT_CANDIDATES,
+                timeout=max(deadline - anyio.current_time(), 0.01),
+            )
+        except HermesMemoryError as error:
+            self._note_failure(error, gathered, "text search failed")
+        gathered.timings["text"] = time.monotonic() - started
+
+    async def _vector_leg(self, request: RecallRequest, query: str, deadline: float, gathered: _Gathered) -> None:
+        started = time.monotonic()
+        gathered.vector = await self._embed(query, deadline, gathered)
+        gathered.timings["embed"] = time.monotonic() - started
+        if gathered.vector is None:
+            return
+        started = time.monotonic()
+        try:
+            gathered.near = await self._search.by_vector(
+                request.caller,
+                request.space,
+                gathered.vector,
+                limit=VECTOR_CANDIDATES,
+                timeout=max(deadline - anyio.current_time(), 0.01),
+            )
+        except HermesMemoryError as error:
+            self._note_failure(error, gathered, "vector search failed")
+        gathered.timings["vector"] = time.monotonic() - started
+
+    async def _embed(self, query: str, deadline: float, gathered: _Gathered) -> Sequence[float] | None:
+        """Embed the query; None, with the reason noted, when there is no vector to search with."""
+        if self._embedder is None:
+            return None
+        timeout = min(self._embed_timeout, max((deadline - anyio.current_time()) * 0.7, 0.01))
+        try:
+            if problem := await self._vector_obstacle():
+                gathered.problems.append(problem)
+                return None
+            vector = await self._embedder.embed_query(query, timeout=timeout)
+        except EmbedderUnavailable as error:
+            self._embed_breaker.record_failure(error.retry_after)
+            gathered.problems.append("the embedder did not answer: found by text alone")
+        except EmbeddingRejected:
+            gathered.problems.append("the embedder refused the query: found by text alone")
+        except HermesMemoryError as error:
+            self._note_failure(error, gathered, "vector search failed")
+        else:
+            self._embed_breaker.record_success()
+            return vector
+        return None
+
+    async def _vector_obstacle(self) -> str | None:
+        if not self._embed_breaker.allows():
+            return "the embedder is out of reach: found by text alone"
+        if not await self._embedder_fits():
+            return "the configured embedder is not the stored one: found by text alone"
+        return None
+
+    async def _embedder_fits(self) -> bool:
+        generation = await self._active_generation()
+        if generation is None or self._embedder is None:
+            return False
+        return (generation.model, generation.dimension) == (self._embedder.model, self._embedder.dimension)
+
+    async def _active_generation(self) -> Generation | None:
+        if time.monotonic() >= self._generation_until:
+            self._generation = await self._queue.active()
+            settled = self._generation is not None and self._generation.unrelated is not None
+            self._generation_until = time.monotonic() + (GENERATION_SECONDS if settled else 1.0)
+        return self._generation
+
+    async def _fill_cosines(self, request: RecallRequest, deadline: float, gathered: _Gathered) -> None:
+        """Give rows that only the text leg found their cosine, so that all are judged by one measure."""
+        if gathered.vector is None or gathered.near is None or gathered.text is None:
+            return
+        have = {hit.row.id for hit in gathered.near}
+        missing = [hit.row.id for hit in gathered.text.hits if hit.row.id not in have]
+        if not missing:
+            return
+        started = time.monotonic()
+        try:
+            known = await self._search.cosines(
+                request.caller, missing, gathered.vector, timeout=max(deadline - anyio.current_time(), 0.01)
+            )
+        except HermesMemoryError as error:
+            self._note_failure(error, gathered, "vector search failed")
+            return
+        rows = {hit.row.id: hit.row for hit in gathered.text.hits}
+        extra = [VectorHit(row=rows[row], cosine=cosine) for row, cosine in known.items()]
+        gathered.near = [*gathered.near, *extra]
+        gathered.timings["cosines"] = time.monotonic() - started
+
+    def _note_failure(self, error: HermesMemoryError, gathered: _Gathered, what: str) -> None:
+        if isinstance(error, StoreUnavailable):
+            self._store_breaker.record_failure()
+        gathered.failure = error
+        gathered.problems.append(what)
+
+    def _rank(self, request: RecallRequest, lexemes: tuple[str, ...], gathered: _Gathered) -> Sequence[Ranked]:
+        text = gathered.text or TextMatches(hits=())
+        statistics = QueryStatistics(
+            lexemes=lexemes,
+            documents=text.documents,
+            mean_length=text.mean_length,
+            document_frequencies=text.document_frequencies,
+        )
+        return self._ranker.rank(
+            self._candidates(gathered, statistics),
+            statistics,
+            calibration=self._calibration(),
+            now=self._now(),
+        )
+
+    def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
+        scores = {hit.row.id: hit.bm25 for hit in (gathered.text.hits if gathered.text else ())}
+        cosines = {hit.row.id: hit.cosine for hit in gathered.near or ()}
+        rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in (gathered.text.hits if gathered.text else ())}
+        rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
+        return [
+            Candidate(
+                row=row,
+                bm25=scores[key] if key in scores else self._own_bm25(row, statistics),
+                cosine=cosines.get(key),
+            )
+            for key, row in rows.items()
+        ]
+
+    def _own_bm25(self, row: Row, statistics: QueryStatistics) -> float:
+        """Score a row that only the vector leg found by the text it holds."""
+        if not statistics.documents:
+            return 0.0
+        return statistics.bm25(self._analyzer.analyze(row_text(row)))
+
+    def _calibration(self) -> CosineCalibration | None:
+        generation = self._generation
+        if generation is None or generation.unrelated is None or generation.related is None:
+            return None
+        return CosineCalibration(unrelated=generation.unrelated, related=generation.related)
+
+    def _answer(
+        self, request: RecallRequest, lexemes: tuple[str, ...], ranked: Sequence[Ranked], gathered: _Gathered
+    ) -> RecallResult:
+        hits: list[Ranked] = []
+        cut: list[tuple[RowId, str]] = []
+        for one in ranked:
+            if one.row.content in request.exclude:
+                cut.append((one.row.id, "already in the prompt"))
+            elif one.score < request.floor:
+                cut.append((one.row.id, "below the floor"))
+            elif len(hits) >= request.limit:
+                cut.append((one.row.id, "beyond the limit"))
+            else:
+                hits.append(one)
+        trace = Trace(
+            id=TraceId(uuid4()),
+            at=self._now(),
+            caller=request.caller,
+            space=request.space,
+            lexemes=lexemes,
+            candidates={
+                "text": len(gathered.text.hits) if gathered.text else 0,
+                "vector": len(gathered.near or ()),
+            },
+            ranked=tuple(hits),
+            cut=tuple(cut),
+            timings=dict(gathered.timings),
+            problems=tuple(dict.fromkeys(gathered.problems)),
+        )
+        self._remember(trace)
+        return RecallResult(hits=trace.ranked, degraded=trace.problems, trace_id=trace.id)
+
+    def _remember(self, trace: Trace) -> None:
+        self._traces[trace.id] = trace
+        while len(self._traces) > TRACES_KEPT:
+            self._traces.popitem(last=False)
+

@@ -1,0 +1,96 @@
+"""What operators want to know: is everything accepted on its way, and does recall have all it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.embed import EmbedStage
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.ports.embedding import EmbeddingQueue, Generation
+from hermes_memory.ports.installation import Installation, StoreInspector
+from hermes_memory.ports.spool import SpoolStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A snapshot of the whole memory as this process sees it.
+
+    Attributes:
+        installation: Facts of the store, None when it could not be asked.
+        store_problem: Why not, None when it could.
+        rows: Stored rows by kind, empty when the store could not be asked.
+        leads: Whether this process is the one that delivers for its home.
+        embedder_problem: Why no vectors are made, None when they are or none are wanted.
+    """
+
+    at: datetime
+    spool: SpoolStatus
+    leads: bool
+    delivered: int
+    buried: int
+    embedded: int
+    parked: int
+    store_breaker: str
+    embed_breaker: str
+    installation: Installation | None
+    store_problem: str | None
+    generation: Generation | None
+    rows: Mapping[str, int]
+    embedder_problem: str | None
+
+
+class StatusReporter:
+    """Collects the snapshot. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        spool: SpoolAccess,
+        deliverer: Deliverer,
+        stage: EmbedStage | None,
+        inspector: StoreInspector,
+        queue: EmbeddingQueue,
+        *,
+        store_breaker: Breaker,
+        embed_breaker: Breaker,
+    ) -> None:
+        self._spool = spool
+        self._deliverer = deliverer
+        self._stage = stage
+        self._inspector = inspector
+        self._queue = queue
+        self._store_breaker = store_breaker
+        self._embed_breaker = embed_breaker
+
+    async def report(self, now: datetime | None = None) -> Status:
+        """Take the snapshot; a store that does not answer is part of it, not an error."""
+        installation: Installation | None = None
+        generation: Generation | None = None
+        rows: Mapping[str, int] = {}
+        problem: str | None = None
+        try:
+            installation = await self._inspector.verify()
+            generation = await self._queue.active()
+            rows = await self._inspector.counts()
+        except HermesMemoryError as error:
+            problem = str(error)
+        return Status(
+            at=now or datetime.now().astimezone(),
+            spool=await self._spool.status(),
+            leads=self._deliverer.leads,
+            delivered=self._deliverer.counts.delivered,
+            buried=self._deliverer.counts.buried,
+            embedded=self._stage.counts.embedded if self._stage else 0,
+            parked=self._stage.counts.parked if self._stage else 0,
+            store_breaker=str(self._store_breaker.state),
+            embed_breaker=str(self._embed_breaker.state),
+            installation=installation,
+            store_problem=problem,
+            generation=generation,
+            rows=rows,
+            embedder_problem=self._stage.mismatch if self._stage else None,
+        )
