@@ -1,0 +1,191 @@
+"""What the host's set-up asks about this memory, and where the answers go.
+
+The host collects values by `get_config_schema`, hands the secret ones to its `.env` itself and the others to
+`save_config`. Everything here works on an instance that was never initialised, and opens no connection.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, get_args
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.hermes.files import write_atomically
+from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings
+
+PROVIDER_NAME: Final = "hermes-memory"
+_SECRETS: Final = frozenset({"dsn", "subject_secret"})
+
+
+class RefusedValue(ConfigurationError, ValueError):
+    """A value the set-up offers cannot be used. Nothing was written.
+
+    It is a ValueError too: the host's dashboard shows the message of one, and of nothing else, to its user.
+    """
+
+
+def get_config_schema() -> list[dict[str, Any]]:
+    """Return the fields of the host's set-up forms, in order. All are optional: the defaults work as they are.
+
+    >>> [field["key"] for field in get_config_schema()][:2]
+    ['dsn', 'embedder']
+    """
+    return [
+        _field("dsn", label="Postgres connection URL", secret=True, env_var=f"{ENV_PREFIX}DSN"),
+        _field("embedder", label="Embedder", choices=list(get_args(Settings.model_fields["embedder"].annotation))),
+        _field("embed_url", label="Embedding endpoint", placeholder="http://localhost:11434"),
+        _field("embed_model", label="Embedding model", placeholder="nomic-embed-text"),
+        _field("embed_dim", label="Vector length", placeholder="768"),
+        _field("embed_api_key_env", label="Variable with the endpoint's key", when={"embedder": "openai"}),
+        _field("read_policy", label="Who reads whom", choices=[policy.value for policy in ReadPolicy]),
+        _field("prefetch", label="Recall before each turn", kind="boolean"),
+    ]
+
+
+def save_config(values: Mapping[str, Any], home: Path) -> None:
+    """Merge set-up values into `hermes-memory.json`, readable by its owner alone; keys not named stay as they are.
+
+    Args:
+        values: Settings by name, as text or already typed. Empty text takes a setting out, back to its default.
+        home: The Hermes home.
+
+    Raises:
+        RefusedValue: A key is unknown, secret or out of range, or the file there is not a JSON object.
+        OSError: The file cannot be written. The old one is untouched.
+    """
+    typed = {key: _typed(key, value) for key, value in values.items()}
+    # A link into somebody's versioned settings is written through, not replaced.
+    path = (home / NATIVE_FILE).resolve()
+    merged = {**_read(path), **typed}
+    kept = {key: value for key, value in merged.items() if key not in typed or value is not None}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n", mode=0o600)
+
+
+def post_setup(home: Path, config: dict[str, Any]) -> str:
+    """Make this memory the host's provider. Nothing is installed and nothing is asked.
+
+    Args:
+        home: The Hermes home.
+        config: The host's whole configuration, as its set-up command loaded it; changed in place and saved.
+
+    Returns:
+        What to tell the user.
+
+    Raises:
+        ConfigurationError: The host's configuration cannot be saved from here. The message says what to write there.
+    """
+    memory = config.get("memory")
+    if not isinstance(memory, dict):
+        memory = config["memory"] = {}
+    memory["provider"] = PROVIDER_NAME
+    try:
+        save_host_config = importlib.import_module("hermes_cli.config").save_config
+    except ImportError as error:
+        raise ConfigurationError(
+            f"the host's configuration cannot be saved from this Python: "
+            f"write 'memory: {{provider: {PROVIDER_NAME}}}' into {home / 'config.yaml'}"
+        ) from error
+    save_host_config(config)
+    return _summary(home)
+
+
+def get_status_config(home: Path) -> dict[str, Any]:
+    """Summarise the effective settings for `hermes memory status`, without secrets."""
+    try:
+        settings = Settings(home=home)
+    except ConfigurationError as error:
+        return {"problem": str(error)}
+    return {
+        "store": _store_of(settings),
+        "embedder": f"{settings.embedder} {settings.embed_model or ''}".strip(),
+        "read_policy": settings.read_policy.value,
+        "prefetch": "on" if settings.prefetch else "off",
+        "settings": str(home / NATIVE_FILE),
+    }
+
+
+def backup_paths() -> list[str]:
+    """Return what the host's backup must fetch from outside the Hermes home: nothing, all of it lies inside."""
+    return []
+
+
+def _field(key: str, *, kind: str = "", **more: Any) -> dict[str, Any]:
+    source = Settings.model_fields[key]
+    field: dict[str, Any] = {"key": key, "description": source.description or key, "required": False}
+    if "secret" not in more:
+        field["default"] = _default_of(source)
+    if kind:
+        field["kind"] = kind
+    return {**field, **more}
+
+
+def _default_of(source: FieldInfo) -> str | bool:
+    default = source.default
+    if default is None:
+        return ""
+    return default if isinstance(default, bool) else str(default)
+
+
+def _typed(key: str, value: Any) -> Any:
+    field = Settings.model_fields.get(key)
+    if field is None or key == "home":
+        raise RefusedValue(f"'{key}' is not a setting of {PROVIDER_NAME}")
+    if key in _SECRETS:
+        raise RefusedValue(f"'{key}' may hold a secret: put {ENV_PREFIX}{key.upper()} into the environment or .env")
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])
+    try:
+        parsed = adapter.validate_python(_split(value.strip(), field) if isinstance(value, str) else value)
+    except ValidationError as error:
+        raise RefusedValue(f"{key}: {error.errors(include_url=False, include_input=False)[0]['msg']}") from None
+    return adapter.dump_python(parsed, mode="json")
+
+
+def _split(text: str, field: FieldInfo) -> str | list[str]:
+    """Read a list of names from a form: they come with commas between them."""
+    if not isinstance(field.default, tuple):
+        return text
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except FileNotFoundError:
+        return {}
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise RefusedValue(f"{path} is not valid JSON: mend or remove it first") from error
+    if not isinstance(document, dict):
+        raise RefusedValue(f"{path} does not hold a JSON object: mend or remove it first")
+    return document
+
+
+def _store_of(settings: Settings) -> str:
+    if settings.dsn is None:
+        return "embedded Postgres of this home"
+    try:
+        url = urlsplit(settings.dsn.get_secret_value())
+        host = url.hostname
+    except ValueError:
+        host = None
+    return f"Postgres at {host}" if host else "Postgres"
+
+
+def _summary(home: Path) -> str:
+    lines = [f"Memory provider: {PROVIDER_NAME}"]
+    lines += [f"  {key}: {value}" for key, value in get_status_config(home).items()]
+    lines.append(
+        f"To change them: {home / NATIVE_FILE}, or HERMES_MEMORY_DSN in {home / '.env'} for your own Postgres."
+    )
+    lines.append("Start a new session to use it; 'hermes-memory doctor' checks the whole.")
+    return "\n".join(lines)
