@@ -10,10 +10,10 @@ import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, get_args
+from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from hermes_memory.domain.errors import ConfigurationError
@@ -143,18 +143,18 @@ def _typed(key: str, value: Any) -> Any:
         raise RefusedValue(f"'{key}' may hold a secret: put {ENV_PREFIX}{key.upper()} into the environment or .env")
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])
+    declared: dict[str, Any] = {key: (field.annotation, field)}
     try:
-        parsed = adapter.validate_python(_split(value.strip(), field) if isinstance(value, str) else value)
+        parsed = create_model("Setting", **declared)(**{key: _split(value, field) if isinstance(value, str) else value})
     except ValidationError as error:
         raise RefusedValue(f"{key}: {error.errors(include_url=False, include_input=False)[0]['msg']}") from None
-    return adapter.dump_python(parsed, mode="json")
+    return parsed.model_dump(mode="json")[key]
 
 
 def _split(text: str, field: FieldInfo) -> str | list[str]:
-    """Read a list of names from a form: they come with commas between them."""
+    # A form gives a list of names as one text with commas.
     if not isinstance(field.default, tuple):
-        return text
+        return text.strip()
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
