@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ def translated_errors(action: str) -> Iterator[None]:
 
     Raises:
         ConfigurationError: A path is refused, read-only or not what it should be; waiting will not help.
-        StoreUnavailable: Anything else, such as a full disk.
+        StoreUnavailable: Anything else, such as a full disk, or a program that does not end.
     """
     try:
         yield
@@ -31,6 +32,8 @@ def translated_errors(action: str) -> Iterator[None]:
         raise ConfigurationError(f"The embedded Postgres cannot {action}: {error}") from error
     except OSError as error:
         raise StoreUnavailable(f"The embedded Postgres cannot {action}: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise StoreUnavailable(f"The embedded Postgres cannot {action} in {error.timeout:.0f} s") from error
 
 
 def open_private(path: Path, flags: int) -> int:

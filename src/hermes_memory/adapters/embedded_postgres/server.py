@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -138,33 +137,30 @@ class Server:
         # pg_ctl detaches the server from our session and children. The data directory travels in the environment,
         # because pg_ctl would pass an argument on through a shell.
         with open_log(self._layout.log) as log:
-            try:
-                code = self._layout.account.run(
-                    [binaries.program("pg_ctl"), "start", "-W", "-s"],
-                    timeout=max(1.0, patience.remaining),
-                    output=log,
-                    environment={"PGDATA": self._layout.data},
-                    pass_fds=(lock.descriptor,),
-                )
-            except subprocess.TimeoutExpired as error:
-                raise StoreUnavailable("Starting the embedded Postgres took too long") from error
+            code = self._layout.account.run(
+                [binaries.program("pg_ctl"), "start", "-W", "-s"],
+                timeout=max(1.0, patience.remaining),
+                output=log,
+                environment={"PGDATA": self._layout.data},
+                pass_fds=(lock.descriptor,),
+            )
         if code != 0:
             raise StoreUnavailable(f"The embedded Postgres does not start; see the end of {self._layout.log}")
         logger.info("Started the embedded Postgres", extra={"action": "embedded_postgres.started"})
 
     def _occupied(self) -> bool:
         with FileLock(self._layout.server_lock) as lock:
-            return not lock.try_exclusive() or bool(server_processes(self._layout.data))
+            return not lock.try_exclusive() or bool(server_processes(self._layout.data, self._layout.account))
 
     def _is_useless(self, absent_seconds: float) -> bool:
         if absent_seconds < min(GRACE_SECONDS, LEADER_GRACE_SECONDS):
             return False
-        led = any(process.leads for process in server_processes(self._layout.data))
+        led = any(process.leads for process in server_processes(self._layout.data, self._layout.account))
         return absent_seconds > (LEADER_GRACE_SECONDS if led else GRACE_SECONDS)
 
     def _order(self, order: signal.Signals) -> None:
         """Send a signal to the leading process, or end the others when it is dead."""
-        processes = server_processes(self._layout.data)
+        processes = server_processes(self._layout.data, self._layout.account)
         leaders = [process.pid for process in processes if process.leads]
         for pid in leaders or [process.pid for process in processes]:
             with suppress(ProcessLookupError):
