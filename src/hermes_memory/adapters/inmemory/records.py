@@ -1,0 +1,145 @@
+"""The rows of an in-memory store, and the bookkeeping that has to change together with them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from hermes_memory.domain.lexemes import indexed_row
+from hermes_memory.domain.model import (
+    Caller,
+    Entry,
+    Kind,
+    OperationId,
+    ReadPolicy,
+    Role,
+    Row,
+    RowId,
+    SessionId,
+    Subject,
+    Target,
+    Theme,
+    Turn,
+)
+from hermes_memory.domain.operations import Outcome, RecordDelegation
+from hermes_memory.domain.visibility import Access, visible
+from hermes_memory.ports.embedding import Generation
+
+EntryKey: TypeAlias = tuple[Theme, Subject | None, Target, str]
+SessionKey: TypeAlias = tuple[Theme, Subject | None, SessionId]
+TurnKey: TypeAlias = tuple[SessionKey, Role, str, int]
+"""Session, role, content and occurrence."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """A row that waits for its vector."""
+
+    content_hash: bytes
+    not_before: datetime
+    attempts: int = 0
+    parked_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """What an operation did, and who may ask for it."""
+
+    outcome: Outcome
+    theme: Theme
+    subject: Subject | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Records:
+    """Everything an in-memory store holds.
+
+    Attributes:
+        analyze: Turns text into lexemes, repetitions kept.
+        now: The clock of leases, waits and grants (aware).
+        entries: In the order in which they were last changed.
+        turn_counts: Turns stored in each session, which is the position of its next one.
+        parents: The session that each session was started by.
+        grants: (reader, source) to the end of the grant, None for never.
+    """
+
+    analyze: Callable[[str], Sequence[str]]
+    now: Callable[[], datetime]
+    generation: Generation | None
+    policy: ReadPolicy
+    entries: dict[RowId, Entry] = field(default_factory=dict)
+    turns: dict[RowId, Turn] = field(default_factory=dict)
+    entry_keys: dict[EntryKey, RowId] = field(default_factory=dict)
+    turn_keys: dict[TurnKey, RowId] = field(default_factory=dict)
+    turn_counts: Counter[SessionKey] = field(default_factory=Counter)
+    parents: dict[SessionKey, SessionId] = field(default_factory=dict)
+    delegations: list[RecordDelegation] = field(default_factory=list)
+    themes: set[Theme] = field(default_factory=set)
+    grants: dict[tuple[Theme, Theme], datetime | None] = field(default_factory=dict)
+    delivered: dict[OperationId, Delivered] = field(default_factory=dict)
+    lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
+    vectors: dict[RowId, tuple[float, ...]] = field(default_factory=dict)
+    jobs: dict[RowId, Job] = field(default_factory=dict)
+
+    def access(self, caller: Caller) -> Access:
+        """Tell what the installation lets a caller read beyond its own theme."""
+        now = self.now()
+        granted = (
+            source
+            for (reader, source), until in self.grants.items()
+            if reader == caller.theme and (until is None or until > now)
+        )
+        return Access(policy=self.policy, grants=frozenset(granted))
+
+    def visible_rows(self, caller: Caller, kinds: frozenset[Kind] = frozenset(Kind)) -> Iterator[Row]:
+        """Yield the rows of these kinds that the caller may see."""
+        access = self.access(caller)
+        for kind, rows in ((Kind.ENTRY, self.entries), (Kind.TURN, self.turns)):
+            if kind in kinds:
+                yield from (row for row in rows.values() if visible(row.theme, row.subject, caller, access))
+
+    def row(self, row: RowId) -> Row | None:
+        """Return a row whoever's it is."""
+        return self.entries.get(row) or self.turns.get(row)
+
+    def put_entry(self, entry: Entry) -> None:
+        """Store a new entry, or a new content in an old one's place, indexed and waiting for its vector."""
+        self.drop_entry(entry.id)
+        self.entries[entry.id] = entry
+        self.entry_keys[entry_key(entry)] = entry.id
+        self._welcome(entry, embed=True)
+
+    def put_turn(self, turn: Turn, *, key: TurnKey, embed: bool) -> None:
+        """Store a new turn, indexed and waiting for its vector if it is to have one."""
+        self.turns[turn.id] = turn
+        self.turn_keys[key] = turn.id
+        self.turn_counts[key[0]] += 1
+        self._welcome(turn, embed=embed)
+
+    def drop_entry(self, row: RowId) -> None:
+        """Remove an entry with all that was derived from it; an unknown one is passed over."""
+        if entry := self.entries.pop(row, None):
+            del self.entry_keys[entry_key(entry)]
+            del self.lexemes[row]
+            self.vectors.pop(row, None)
+            self.jobs.pop(row, None)
+
+    def _welcome(self, row: Row, *, embed: bool) -> None:
+        self.themes.add(row.theme)
+        self.lexemes[row.id] = Counter(self.analyze(indexed_row(row)))
+        if embed and self.generation is not None:
+            self.jobs[row.id] = Job(content_hash=content_hash(row.content), not_before=self.now())
+
+
+def entry_key(entry: Entry) -> EntryKey:
+    """Return what makes an entry equal to another."""
+    return entry.theme, entry.subject, entry.target, entry.content
+
+
+def content_hash(content: str) -> bytes:
+    """Return the SHA-256 of a content, 32 bytes."""
+    return hashlib.sha256(content.encode()).digest()

@@ -1,0 +1,88 @@
+"""Search over an in-memory store: both legs exact, by looking at every row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from operator import mul
+
+from hermes_memory.adapters.inmemory.bm25 import Corpus
+from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.domain.model import Caller, CurrentScope, Entry, Row, RowId, Scope, SessionScope
+from hermes_memory.domain.visibility import in_scope
+from hermes_memory.ports.reading import SearchSpace, TextHit, TextMatches, VectorHit
+
+
+class InMemorySearch:
+    """`Search` over rows in memory. The time allowed is not watched: nothing here waits."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    async def by_text(
+        self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
+    ) -> TextMatches:
+        """Find rows that hold any of the lexemes; see `Search.by_text`."""
+        index = self._records.lexemes
+        counted = list(self._rows(caller, space, _without_session(space.scope)))
+        corpus = Corpus.of([index[row.id] for row in counted], lexemes)
+        hits = [
+            TextHit(row=row, bm25=corpus.score(index[row.id]))
+            for row in counted
+            if _asked_for(row, caller, space) and not index[row.id].keys().isdisjoint(corpus.frequencies)
+        ]
+        hits.sort(key=lambda hit: hit.bm25, reverse=True)
+        return TextMatches(
+            hits=hits[:limit],
+            documents=corpus.documents,
+            mean_length=corpus.mean_length,
+            document_frequencies=dict(corpus.frequencies),
+        )
+
+    async def by_vector(
+        self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
+    ) -> Sequence[VectorHit]:
+        """Find the rows nearest to a vector; see `Search.by_vector`."""
+        hits = [
+            VectorHit(row=row, cosine=cosine)
+            for row in self._rows(caller, space, space.scope)
+            if _asked_for(row, caller, space) and (cosine := self._cosine(row.id, vector)) is not None
+        ]
+        hits.sort(key=lambda hit: hit.cosine, reverse=True)
+        return hits[:limit]
+
+    async def cosines(
+        self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
+    ) -> Mapping[RowId, float]:
+        """Return the cosines of rows; see `Search.cosines`."""
+        wanted = set(rows)
+        return {
+            row.id: cosine
+            for row in self._records.visible_rows(caller)
+            if row.id in wanted and (cosine := self._cosine(row.id, vector)) is not None
+        }
+
+    def _rows(self, caller: Caller, space: SearchSpace, scope: Scope) -> Sequence[Row]:
+        return [
+            row
+            for row in self._records.visible_rows(caller, space.kinds)
+            if in_scope(row.theme, row.subject, row.session, caller, scope)
+        ]
+
+    def _cosine(self, row: RowId, vector: Sequence[float]) -> float | None:
+        stored = self._records.vectors.get(row)
+        if stored is None or len(stored) != len(vector):
+            return None
+        lengths = math.hypot(*stored) * math.hypot(*vector)
+        return sum(map(mul, stored, vector)) / lengths if lengths else None
+
+
+def _without_session(scope: Scope) -> Scope:
+    """Widen a session to its theme: statistics are kept by theme and subject."""
+    return CurrentScope() if isinstance(scope, SessionScope) else scope
+
+
+def _asked_for(row: Row, caller: Caller, space: SearchSpace) -> bool:
+    if isinstance(row, Entry) and space.target not in {None, row.target}:
+        return False
+    return in_scope(row.theme, row.subject, row.session, caller, space.scope)

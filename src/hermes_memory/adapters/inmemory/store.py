@@ -1,0 +1,93 @@
+"""The in-memory store: all store ports over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
+from hermes_memory.adapters.inmemory.inspector import InMemoryInspector
+from hermes_memory.adapters.inmemory.queue import InMemoryEmbeddingQueue
+from hermes_memory.adapters.inmemory.reader import InMemoryReader
+from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.adapters.inmemory.search import InMemorySearch
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import SINKS, ReadPolicy, SessionId, Subject, Theme
+from hermes_memory.domain.operations import RecordDelegation
+from hermes_memory.ports.embedding import Generation
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class InMemoryStore:
+    """A whole store in this process's memory, for unit tests and trials.
+
+    It keeps every promise of the ports except that nothing outlives it. Searches look at every row, so it serves
+    thousands of rows, not millions. Use it from one event loop.
+
+    Args:
+        analyze: Turns a text into its lexemes, repetitions kept. Queries must come through the same analyser.
+        generation: The embedding model whose vectors are kept. Without one nothing waits to be embedded.
+        policy: Which themes read each other.
+        clock: Tells the time (aware) to leases, waits and grants.
+
+    Example:
+        >>> import asyncio
+        >>> from uuid import uuid4
+        >>> from hermes_memory.domain.lexemes import Analyzer
+        >>> from hermes_memory.domain.model import Caller, CurrentScope, OperationId, Origin, Target, Theme
+        >>> from hermes_memory.domain.operations import AddEntry, Stamp
+        >>> from hermes_memory.ports.reading import SearchSpace
+        >>> analyze = Analyzer(stem=lambda word: word).analyze
+        >>> store = InMemoryStore(analyze=analyze)
+        >>> me, when = Caller(theme=Theme("marketing")), datetime(2026, 5, 3, tzinfo=UTC)
+        >>> stamp = Stamp(operation=OperationId(uuid4()), caller=me, origin=Origin.AGENT, accepted_at=when)
+        >>> async def remember_and_find() -> str:
+        ...     addition = AddEntry(stamp=stamp, target=Target.MEMORY, content="Launch moved to 3 May", at=when)
+        ...     await store.delivery.apply([addition])
+        ...     space = SearchSpace(scope=CurrentScope())
+        ...     found = await store.search.by_text(me, space, analyze("launch"), limit=5, timeout=1.0)
+        ...     return found.hits[0].row.content
+        >>> asyncio.run(remember_and_find())
+        'Launch moved to 3 May'
+    """
+
+    def __init__(
+        self,
+        *,
+        analyze: Callable[[str], Sequence[str]],
+        generation: Generation | None = None,
+        policy: ReadPolicy = ReadPolicy.OPEN,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self._records = Records(analyze=analyze, now=clock, generation=generation, policy=policy)
+        self.delivery = InMemoryDelivery(self._records)
+        self.search = InMemorySearch(self._records)
+        self.reader = InMemoryReader(self._records)
+        self.queue = InMemoryEmbeddingQueue(self._records)
+        self.inspector = InMemoryInspector(self._records)
+
+    @property
+    def delegations(self) -> Sequence[RecordDelegation]:
+        """What was handed to child agents, in the order of delivery."""
+        return tuple(self._records.delegations)
+
+    def parent_session(self, theme: Theme, subject: Subject | None, session: SessionId) -> SessionId | None:
+        """Return the session that started a session, None when nobody said."""
+        return self._records.parents.get((theme, subject, session))
+
+    def set_policy(self, policy: ReadPolicy) -> None:
+        """Set which themes read each other."""
+        self._records.policy = policy
+
+    def grant(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
+        """Let a theme read the subject-less rows of another under `ReadPolicy.GRANTS`, for ever or until a time.
+
+        Raises:
+            InvalidInput: The source is a governed theme, which nobody can be granted.
+        """
+        if source in SINKS:
+            raise InvalidInput("a governed theme cannot be granted", field="source")
+        self._records.grants[reader, source] = expires_at

@@ -1,0 +1,51 @@
+"""The in-memory store keeps the contract of every store port."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.stemming import snowball_stem
+from hermes_memory.domain.lexemes import Analyzer
+from hermes_memory.domain.model import ReadPolicy, Theme
+from hermes_memory.testing import CONTRACT_GENERATION, StoreUnderTest
+from hermes_memory.testing.store_contract import StoreContract
+
+
+class Levers:
+    """Makes the levers of the suites out of an in-memory store and a clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2024, 6, 1, tzinfo=UTC)
+        self.analyze = Analyzer(stem=snowball_stem()).analyze
+        self.store = InMemoryStore(analyze=self.analyze, generation=CONTRACT_GENERATION, clock=lambda: self.now)
+
+    async def set_policy(self, policy: ReadPolicy) -> None:
+        self.store.set_policy(policy)
+
+    async def grant(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
+        self.store.grant(reader, source, expires_at=expires_at)
+
+    async def pass_time(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+class TestInMemoryStore(StoreContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    async def store(self) -> StoreUnderTest:
+        levers = Levers()
+        return StoreUnderTest(
+            delivery=levers.store.delivery,
+            search=levers.store.search,
+            reader=levers.store.reader,
+            queue=levers.store.queue,
+            inspector=levers.store.inspector,
+            analyze=levers.analyze,
+            set_policy=levers.set_policy,
+            grant=levers.grant,
+            pass_time=levers.pass_time,
+        )
