@@ -39,9 +39,12 @@ class Stamp:
     tool: str | None = None
 
 
+# Whatever the selector, only entries that `hermes_memory.domain.visibility.changeable` allows the caller are looked at:
+# a row of another theme or subject is as good as absent. Entries that mirror `source` come before the theme's others,
+# and among either the caller's own subject comes before no subject. The first group with a match decides.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ById:
-    """Selects the entry with this id."""
+    """Selects the entry with this id, whatever its target."""
 
     id: RowId
 
@@ -58,6 +61,8 @@ class ByContent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BySubstring:
     """Selects the one entry that contains this text literally, first among those that mirror `source`.
+
+    Case counts. Several entries that contain it are ambiguous, and none is touched.
 
     Raises:
         InvalidInput: The text is empty, which would fit everything.
@@ -77,7 +82,11 @@ Selector: TypeAlias = ById | ByContent | BySubstring
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddEntry:
-    """Store a durable memory; an equal one of the same theme, subject and target is left as it is."""
+    """Store a durable memory; an equal one of the same theme, subject and target is left as it is.
+
+    Effect: STORED, with `row_id` of the operation; or UNCHANGED, with the row that was there. That one is as it was,
+    except that it mirrors `source` from now on if it mirrored no home before.
+    """
 
     stamp: Stamp
     target: Target
@@ -95,6 +104,14 @@ class ReplaceEntry:
     """Change the content of one memory.
 
     When nothing is selected and `upsert` is set, the new content is added: the host's file holds it already.
+    By id there is no target to add it to.
+
+    The entry keeps its id, theme, subject, target and metadata. Content, origin, session and source become those of
+    the operation, `at` and `updated_at` the time of its acceptance.
+
+    Effect: REPLACED, with the row. UNCHANGED when the content was the same. Where an equal entry is there already, the
+    selected one is removed, the other stays as with `AddEntry`, and its row is the outcome's. NOT_FOUND or AMBIGUOUS
+    when none or several are selected; what is added instead has the effect of `AddEntry`.
     """
 
     stamp: Stamp
@@ -109,7 +126,10 @@ class ReplaceEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveEntry:
-    """Forget one memory."""
+    """Forget one memory, with its vector and all else that was derived from it.
+
+    Effect: REMOVED, with the row; NOT_FOUND or AMBIGUOUS.
+    """
 
     stamp: Stamp
     selector: Selector
@@ -141,6 +161,12 @@ class TurnDraft:
 class RecordTurns:
     """Store messages of one session, in order; those already stored are left as they are.
 
+    A message is already stored when theme, subject, session, role, content and occurrence are equal. The row of the
+    draft at `index` is `row_id` of operation and index; positions grow by one a stored turn of theme, subject and
+    session.
+
+    Effect: STORED when any was new, else UNCHANGED; with the row when there is one draft.
+
     Raises:
         InvalidInput: The caller has no session, or there is no turn.
     """
@@ -158,7 +184,11 @@ class RecordTurns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDelegation:
-    """Note that the caller's session handed a task to a child agent, and what came back."""
+    """Note that the caller's session handed a task to a child agent, and what came back.
+
+    The child's session, in the child's theme or else the caller's, gets the caller's as its parent. Nothing of it is
+    searchable. Effect: STORED.
+    """
 
     stamp: Stamp
     child_session: SessionId | None

@@ -15,16 +15,20 @@ class DeliveryStore(Protocol):
     async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
         """Apply operations in their order, all or none, and return their outcomes in the same order.
 
-        An operation that was applied before has no effect and returns its recorded outcome.
+        An operation that was applied before has no effect and returns its recorded outcome, also when it comes twice
+        in a batch or from two sides at once. What each kind of operation does stands with its class.
 
         Raises:
             StoreUnavailable: Nothing was applied, or it is unknown whether it was; hand the same in again later.
-            DeliveryRejected: One of them can never be applied; nothing was. Hand them in singly to find it.
+            DeliveryRejected: One of them can never be applied, as a text that holds a NUL or half a surrogate pair;
+                nothing was. Hand them in singly to find it.
             SchemaNotApplied: The database has no schema, or an older one; nothing was applied.
         """
 
     async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
         """Return the recorded outcome of an operation of the caller's theme, None when it was not applied yet.
+
+        The outcome of an operation with a subject is told to callers of that subject alone; to others it is None.
 
         Raises:
             StoreUnavailable: The database cannot be reached.

@@ -87,6 +87,10 @@ class EmbeddingBacklog:
 class EmbeddingQueue(Protocol):
     """Rows that wait for a vector of the active generation.
 
+    A job appears and goes with its row, in the same transaction: one for each new entry, each new turn that is to be
+    embedded and each replaced content, whose old vector goes at once. A changed content has a job of its own, unclaimed
+    and without failures; whatever is then said of the job of the old content is passed over.
+
     Raises (all methods): StoreUnavailable, SchemaNotApplied.
     """
 
@@ -103,7 +107,10 @@ class EmbeddingQueue(Protocol):
         """
 
     async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
-        """Store the vectors of claimed jobs and end the jobs. Rows changed or gone meanwhile are passed over."""
+        """Store the vectors of claimed jobs and end the jobs. Rows changed or gone meanwhile are passed over.
+
+        So are jobs without a vector. Completing again changes nothing.
+        """
 
     async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         """Give jobs back, to be claimed again after a time, and count the attempt."""
@@ -112,4 +119,4 @@ class EmbeddingQueue(Protocol):
         """Set a job aside that cannot succeed; it stays visible to operators and is not claimed again."""
 
     async def backlog(self) -> EmbeddingBacklog:
-        """Count what waits."""
+        """Count what waits, claimed and postponed jobs included, and what is parked."""

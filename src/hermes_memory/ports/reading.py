@@ -34,7 +34,11 @@ class SearchSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextHit:
-    """A row that holds some of the query's lexemes, with its BM25 score (k1 = .9, b = .4), not below 0."""
+    """A row that holds some of the query's lexemes, with its BM25 score, not below 0.
+
+    k1 = .9, b = .4, idf = ln(1 + (N - df + .5) / (df + .5)) (Robertson and Zaragoza, 2009), where N, df and the mean
+    length are those of `TextMatches`, over the lexemes of `hermes_memory.domain.lexemes.indexed_row`.
+    """
 
     row: Row
     bm25: float
@@ -43,6 +47,9 @@ class TextHit:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMatches:
     """The answer of the text leg.
+
+    The statistics are taken over the visible rows of the searched kinds whose theme and subject the scope covers.
+    A target or a session narrows the hits and not the statistics.
 
     Attributes:
         hits: Best first.
@@ -71,7 +78,10 @@ class Search(Protocol):
     async def by_text(
         self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
     ) -> TextMatches:
-        """Find rows that hold any of the lexemes, best BM25 first. No lexeme finds nothing."""
+        """Find rows that hold any of the lexemes, best BM25 first.
+
+        No lexeme finds nothing; one named twice counts once.
+        """
 
     async def by_vector(
         self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
@@ -99,7 +109,7 @@ class Reader(Protocol):
         """List entries, most recently changed first."""
 
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
-        """List all entries of the caller's own theme and exact subject that mirror a home's files."""
+        """List all entries of the caller's own theme and exact subject that mirror a home's files, in no order."""
 
     async def private_copies(
         self, source: HomeId, contents: Collection[tuple[Target, str]], *, timeout: float
@@ -111,4 +121,4 @@ class Reader(Protocol):
         """
 
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
-        """List the themes the caller may read, sinks apart, by name."""
+        """List the themes with something in them that the caller may read, sinks apart, in the order of code points."""
