@@ -21,6 +21,7 @@ class _Kept:
     operation: Operation
     size: int
     attempts: int = 0
+    held_at: float = 0.0
     not_before: float = 0.0
     reason: str | None = None
     buried_at: datetime | None = None
@@ -72,12 +73,10 @@ class InMemorySpool:
             now = self._now()
             for kept in self._waiting():
                 lane = lane_of(kept.operation)
-                if kept.not_before > now:
+                if kept.held_at <= now < kept.not_before:
                     held.add(lane)
                 elif lane not in held and len(ready) < limit:
-                    ready.append(
-                        Spooled(sequence=kept.sequence, operation=kept.operation, attempts=kept.attempts),
-                    )
+                    ready.append(Spooled(sequence=kept.sequence, operation=kept.operation, attempts=kept.attempts))
         return ready
 
     def done(self, operations: Sequence[OperationId]) -> None:
@@ -90,9 +89,9 @@ class InMemorySpool:
     def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
         """Hold operations and their lanes back."""
         with self._lock:
-            not_before = self._now() + seconds
+            now = self._now()
             for kept in self._waiting(operations):
-                kept.not_before = not_before
+                kept.held_at, kept.not_before = now, now + seconds
                 kept.attempts += 1
 
     def bury(self, operation: OperationId, reason: str) -> None:
@@ -124,11 +123,11 @@ class InMemorySpool:
         """Return the dead letters, oldest first."""
         with self._lock:
             letters = [
-                (kept.sequence, DeadLetter(operation=kept.operation, reason=kept.reason, buried_at=kept.buried_at))
+                DeadLetter(operation=kept.operation, reason=kept.reason, buried_at=kept.buried_at)
                 for kept in self._kept.values()
                 if kept.reason is not None and kept.buried_at is not None
             ]
-        return [letter for _, letter in sorted(letters, key=lambda pair: (pair[1].buried_at, pair[0]))]
+        return sorted(letters, key=lambda letter: letter.buried_at)
 
     def dead_reason(self, operation: OperationId) -> str | None:
         """Return why an operation was buried."""
@@ -139,14 +138,10 @@ class InMemorySpool:
     def retry_dead(self, operations: Sequence[OperationId] | None = None) -> int:
         """Put dead letters back in line."""
         with self._lock:
-            chosen = [
-                kept
-                for kept in self._select(operations)
-                if kept.reason is not None  # a pending one keeps its place and its hold
-            ]
+            chosen = [kept for kept in self._select(operations) if kept.reason is not None]
             for kept in chosen:
                 kept.reason, kept.buried_at = None, None
-                kept.attempts, kept.not_before = 0, 0.0
+                kept.attempts, kept.held_at, kept.not_before = 0, 0.0, 0.0
             return len(chosen)
 
     def status(self) -> SpoolStatus:
@@ -172,8 +167,8 @@ class InMemorySpool:
         return [self._kept[operation] for operation in dict.fromkeys(operations) if operation in self._kept]
 
     def _waiting(self, operations: Iterable[OperationId] | None = None) -> list[_Kept]:
-        waiting = (kept for kept in self._select(operations) if kept.reason is None)
-        return sorted(waiting, key=lambda kept: kept.sequence)
+        """Return the waiting ones of these, or of all; all come by sequence, as they were put."""
+        return [kept for kept in self._select(operations) if kept.reason is None]
 
     def _check_bounds(self, size: int) -> None:
         if size > self._max_item_bytes:

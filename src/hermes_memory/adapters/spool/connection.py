@@ -1,0 +1,107 @@
+"""One SQLite connection to the spool file, opened when it is needed and again when the file was replaced."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from hermes_memory.adapters.spool import database, lookups, quarantine
+from hermes_memory.adapters.spool.database import Damaged, Synchronous
+from hermes_memory.adapters.spool.faults import Fault, fault_of
+from hermes_memory.adapters.spool.lock import WriteLock
+
+_INHERITED: Final[list[sqlite3.Connection]] = []
+"""Connections of a parent process: SQLite forbids to use or close them here, so they are kept from being collected."""
+
+
+class SpoolConnection:
+    """Hands out the connection to the file that is now in place. Guarded by its owner, one thread at a time."""
+
+    def __init__(self, path: Path, synchronous: Synchronous, lock: WriteLock) -> None:
+        self._path = path
+        self._synchronous: Synchronous = synchronous
+        self._lock = lock
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._version = 0
+
+    def get(self) -> sqlite3.Connection:
+        """Return the connection, to a file that was sound on every page when it was opened.
+
+        Raises:
+            ConfigurationError: The file is a link or another user's, or a newer version made it.
+            StoreUnavailable: Another process keeps the spool locked.
+            Damaged: It is damaged again as soon as it was replaced.
+            sqlite3.Error: The file cannot be opened.
+            OSError: It cannot be made or set aside.
+        """
+        if self._connection is not None and self._identity == self._found():
+            return self._connection
+        with self._lock.held():
+            self.close()
+            self._connection = self._open()
+            self._identity = self._found()
+        return self._connection
+
+    def changed(self) -> bool:
+        """Tell whether another connection committed since this was last asked."""
+        before, self._version = self._version, lookups.data_version(self.get())
+        return before != self._version
+
+    def replace_file(self) -> None:
+        """Set the damaged file aside and go on with what can be read, unless another process did so already."""
+        with self._lock.held():
+            if self._connection is None or self._identity == self._found():
+                quarantine.begin_anew(self._path)
+            self.close()
+
+    def replace_file_if_damaged(self) -> bool:
+        """Look at the file afresh; True when it was damaged, and is replaced."""
+        with self._lock.held():
+            self.close()
+            try:
+                database.open_checked(self._path, self._synchronous, thorough=True).close()
+            except (Damaged, sqlite3.DatabaseError) as error:
+                if fault_of(error) is not Fault.DAMAGED:
+                    raise
+                self.replace_file()
+                return True
+        return False
+
+    def checkpoint(self) -> None:
+        """Write the journal back into the file, so that its space can be used again."""
+        if self._connection is not None:
+            lookups.checkpoint(self._connection)
+
+    def close(self) -> None:
+        """Close the connection. SQLite leaves the journal alone when the file was moved."""
+        connection, self._connection = self._connection, None
+        self._version = 0
+        if connection is not None:
+            connection.close()
+
+    def abandon(self) -> None:
+        """Forget a connection that belongs to the process this one was forked from."""
+        if self._connection is not None:
+            _INHERITED.append(self._connection)
+            self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        if quarantine.begun(self._path) or not self._path.exists():
+            quarantine.begin_anew(self._path)
+        try:
+            return database.open_checked(self._path, self._synchronous)
+        except (Damaged, sqlite3.DatabaseError) as error:
+            if fault_of(error) is not Fault.DAMAGED:
+                raise
+        quarantine.begin_anew(self._path)
+        return database.open_checked(self._path, self._synchronous)
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path, follow_symlinks=False)  # noqa: PTH116 - on the way of every put
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino

@@ -1,0 +1,163 @@
+"""The SQLite file of a spool: how it is made, opened and checked."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+from urllib.parse import quote
+
+from hermes_memory.adapters.spool.changes import insert_rescued
+from hermes_memory.adapters.spool.files import check_file, open_private, sync_directory
+from hermes_memory.adapters.spool.row import Row
+from hermes_memory.domain.errors import ConfigurationError
+
+Synchronous: TypeAlias = Literal["FULL", "NORMAL"]
+"""FULL survives a power cut and costs one fdatasync a put; NORMAL survives the death of the process only."""
+
+PAGE_SIZE: Final = 4096
+FORMAT: Final = 1
+BUSY_TIMEOUT: Final = 5.0
+"""Seconds that SQLite waits for its own locks. The write lock in front makes this the exception."""
+
+_PREPARE: Final = (
+    "PRAGMA page_size = 4096",
+    "PRAGMA auto_vacuum = INCREMENTAL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA user_version = 1",
+)
+_TABLES: Final = (
+    """
+    CREATE TABLE operations (
+        sequence   INTEGER PRIMARY KEY,
+        id         BLOB NOT NULL UNIQUE,
+        lane       BLOB NOT NULL,
+        head       INTEGER NOT NULL,
+        attempts   INTEGER NOT NULL,
+        held_at    REAL NOT NULL,
+        not_before REAL NOT NULL,
+        buried_at  REAL,
+        reason     TEXT,
+        checksum   BLOB NOT NULL,
+        body       BLOB NOT NULL
+    )
+    """,
+    "CREATE INDEX waiting ON operations (lane, sequence) WHERE buried_at IS NULL",
+    "CREATE INDEX heads ON operations (sequence, lane, not_before, held_at) WHERE head = 1",
+    "CREATE INDEX dead ON operations (buried_at, sequence) WHERE buried_at IS NOT NULL",
+    """
+    CREATE TABLE counters (
+        one           INTEGER PRIMARY KEY CHECK (one = 1),
+        last_sequence INTEGER NOT NULL,
+        kept          INTEGER NOT NULL,
+        kept_bytes    INTEGER NOT NULL,
+        waiting       INTEGER NOT NULL,
+        waiting_bytes INTEGER NOT NULL
+    )
+    """,
+)
+
+# A small wal_autocheckpoint keeps the journal reusable on a full disk; secure_delete leaves no delivered text behind;
+# cell_size_check meets damage where it is read and not later.
+_SET_UP: Final = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA wal_autocheckpoint = 64",
+    "PRAGMA journal_size_limit = 1048576",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA fullfsync = ON",
+)
+_SYNCHRONOUS: Final = {"FULL": "PRAGMA synchronous = FULL", "NORMAL": "PRAGMA synchronous = NORMAL"}
+
+_CHECK: Final = "PRAGMA quick_check(1)"
+_THOROUGH_CHECK: Final = "PRAGMA integrity_check(1)"
+
+
+class Damaged(Exception):
+    """The file, or a row in it, is not what was written."""
+
+
+def make(path: Path, rows: Sequence[Row] = (), *, last_sequence: int = 0) -> None:
+    """Make a complete database file with these rows, durably; the file must not exist.
+
+    Raises:
+        sqlite3.Error: It cannot be written.
+        OSError: It cannot be made.
+    """
+    os.close(open_private(path, exclusive=True))
+    connection = _connect(path)
+    try:
+        for statement in _PREPARE:
+            connection.execute(statement)
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in _TABLES:
+            connection.execute(statement)
+        insert_rescued(connection, rows, last_sequence=last_sequence)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+    sync_directory(path.parent)
+
+
+def open_checked(path: Path, synchronous: Synchronous, *, thorough: bool = False) -> sqlite3.Connection:
+    """Open an existing spool file and make sure that it is sound.
+
+    Args:
+        thorough: Compare the indexes with the tables too, which takes several times as long.
+
+    Raises:
+        Damaged: It is not.
+        ConfigurationError: A newer version of the library made it.
+        sqlite3.Error: It cannot be opened.
+    """
+    check_file(path)
+    if path.stat().st_size < PAGE_SIZE:
+        raise Damaged  # SQLite would take it for a new database, and throw its journal away
+    connection = _connect(path)
+    try:
+        _check_format(connection)
+        for statement in _SET_UP:
+            connection.execute(statement).fetchall()
+        connection.execute(_SYNCHRONOUS[synchronous])
+        _check(connection, _THOROUGH_CHECK if thorough else _CHECK)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check(connection: sqlite3.Connection, statement: str) -> None:
+    if connection.execute(statement).fetchone() != ("ok",):
+        raise Damaged
+    if connection.execute("SELECT count(*) FROM counters").fetchone() != (1,):
+        raise Damaged
+
+
+def _check_format(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > FORMAT:
+        raise ConfigurationError(
+            f"the local spool has format {version}, this version knows up to {FORMAT}: upgrade hermes_memory"
+        )
+    if version != FORMAT:
+        raise Damaged
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_TIMEOUT,
+    )
+    connection.text_factory = _text
+    return connection
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode("utf-8", "replace")

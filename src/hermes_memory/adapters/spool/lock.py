@@ -1,0 +1,171 @@
+"""Locks between processes: the short one in front of every write, and the long one that makes a leader."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hermes_memory.adapters.spool.files import open_private, prepare_directory
+from hermes_memory.adapters.spool.forks import watch_forks
+from hermes_memory.domain.errors import StoreUnavailable
+
+
+class LockFile:
+    """A file on which one holder at a time has the flock. Not thread-safe, and not aware of forks: its owner is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def try_lock(self) -> bool:
+        """Lock if nobody else does; also False when the file was replaced under the lock (ask again)."""
+        if self._descriptor is None:
+            self._descriptor = open_private(self._path)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if self.current():
+            return True
+        self.forget()
+        return False
+
+    def current(self) -> bool:
+        """Tell whether the descriptor still is the file that others would open under this name."""
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._path.lstat())
+        except FileNotFoundError:
+            return False
+
+    def unlock(self) -> None:
+        """Unlock for good, also for children that share the descriptor, and keep the file open."""
+        if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def forget(self) -> None:
+        """Close the descriptor. The lock of another process that shares it stays."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class WriteLock:
+    """The flock in front of SQLite's own write lock, because SQLite waits by sleeping and this one does not.
+
+    It may be taken again while it is held. Its owner guards it with a lock between threads.
+
+    Args:
+        timeout: Seconds to wait at most.
+    """
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self._file = LockFile(path)
+        self._timeout = timeout
+        self._depth = 0
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock.
+
+        Raises:
+            StoreUnavailable: Another process keeps it, or its file cannot be opened.
+        """
+        if self._depth == 0:
+            self._lock()
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._file.unlock()
+
+    def forget(self) -> None:
+        """Let go of the file without unlocking it for a process that shares the descriptor."""
+        self._file.forget()
+        self._depth = 0
+
+    def _lock(self) -> None:
+        deadline = time.monotonic() + self._timeout
+        try:
+            while not self._file.try_lock():
+                if time.monotonic() > deadline:
+                    raise StoreUnavailable("another process keeps the local spool locked: is it stopped or hung?")
+                time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311 - spreads the waiters, guards nothing
+        except OSError as error:
+            raise StoreUnavailable("the lock file of the local spool cannot be opened") from error
+
+
+class FileLeadership:
+    """Leadership by flock on a file: the kernel gives it back when the process dies, however it dies.
+
+    A forked child does not lead, and does not keep the seat of a parent that died.
+
+    Args:
+        path: The lock file; its directory is made private when it is missing.
+
+    Raises:
+        ConfigurationError: The directory or file is a link or another user's.
+    """
+
+    def __init__(self, path: Path) -> None:
+        prepare_directory(path.parent)
+        self._file = LockFile(path)
+        self._lock = threading.Lock()
+        self._leads = False
+        self._pid = os.getpid()
+        watch_forks(self)
+
+    def try_acquire(self) -> bool:
+        """Become the leader if nobody is.
+
+        Raises:
+            StoreUnavailable: The lock file cannot be opened.
+        """
+        self._check_process()
+        with self._lock:
+            if self._leads and self._file.current():
+                return True
+            if self._leads:
+                self._file.forget()
+            try:
+                self._leads = self._file.try_lock() or self._file.try_lock()
+            except OSError as error:
+                raise StoreUnavailable("the lock file of the leader cannot be opened") from error
+            return self._leads
+
+    def release(self) -> None:
+        """Stop leading."""
+        self._check_process()
+        with self._lock:
+            if self._leads:
+                self._file.unlock()
+            self._file.forget()
+            self._leads = False
+
+    def before_fork(self) -> None:
+        """Keep other threads out while the process forks."""
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Let them in again."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Drop what was inherited, without unlocking it."""
+        self._lock = threading.Lock()
+        self._file.forget()
+        self._leads = False
+        self._pid = os.getpid()
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():  # forked by code that runs no hooks
+            self.after_fork_in_child()

@@ -1,0 +1,131 @@
+"""The statements that read the spool."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Final
+
+from hermes_memory.adapters.spool.row import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """What is kept. `waiting` and `waiting_bytes` leave the dead letters out."""
+
+    last_sequence: int
+    kept: int
+    kept_bytes: int
+    waiting: int
+    waiting_bytes: int
+
+
+# SQLite takes the rows of a recursive query with ORDER BY from a priority queue, so this merges the lanes by sequence
+# and touches `limit` rows whatever waits behind them. A hold that began in the future is void: the clock was set back.
+_DUE: Final = """
+    WITH RECURSIVE
+    first (sequence, lane) AS (
+        SELECT sequence, lane FROM operations INDEXED BY heads
+        WHERE head = 1 AND (not_before <= :now OR held_at > :now)
+        ORDER BY sequence LIMIT :limit
+    ),
+    ready (sequence, lane) AS (
+        SELECT sequence, lane FROM first
+        UNION ALL
+        SELECT next.sequence, next.lane
+        FROM ready JOIN operations AS next ON next.sequence = (
+            SELECT min(sequence) FROM operations INDEXED BY waiting
+            WHERE lane = ready.lane AND sequence > ready.sequence AND buried_at IS NULL
+        )
+        WHERE next.not_before <= :now OR next.held_at > :now
+        ORDER BY 1 LIMIT :limit
+    )
+    SELECT o.sequence, o.id, o.lane, o.attempts, o.held_at, o.not_before, o.buried_at, o.reason, o.checksum, o.body
+    FROM ready JOIN operations AS o ON o.sequence = ready.sequence
+    ORDER BY o.sequence
+"""
+
+
+def due(connection: sqlite3.Connection, now: float, limit: int) -> list[Row]:
+    """Return up to `limit` rows that may be delivered, oldest first."""
+    return [Row(*columns) for columns in connection.execute(_DUE, {"now": now, "limit": limit})]
+
+
+_PENDING: Final = "SELECT 1 FROM operations WHERE id = ? AND buried_at IS NULL"
+
+
+def pending(connection: sqlite3.Connection, operation: bytes) -> bool:
+    """Tell whether an operation waits."""
+    return connection.execute(_PENDING, (operation,)).fetchone() is not None
+
+
+_PENDING_AFTER: Final = """
+    SELECT count(*) FROM operations INDEXED BY waiting WHERE buried_at IS NULL AND sequence > ?
+"""
+
+
+def pending_before(connection: sqlite3.Connection, sequence: int | None) -> int:
+    """Count what waits up to a sequence: all but what came after it, for that is mostly nothing."""
+    counted = counters(connection)
+    if sequence is None or sequence >= counted.last_sequence or counted.waiting == 0:
+        return counted.waiting
+    (after,) = connection.execute(_PENDING_AFTER, (sequence,)).fetchone()
+    return counted.waiting - int(after)
+
+
+_COUNTERS: Final = "SELECT last_sequence, kept, kept_bytes, waiting, waiting_bytes FROM counters WHERE one = 1"
+
+
+def counters(connection: sqlite3.Connection) -> Counters:
+    """Return what the spool holds, without counting it."""
+    last_sequence, kept, kept_bytes, waiting, waiting_bytes = connection.execute(_COUNTERS).fetchone()
+    return Counters(
+        last_sequence=last_sequence,
+        kept=kept,
+        kept_bytes=kept_bytes,
+        waiting=waiting,
+        waiting_bytes=waiting_bytes,
+    )
+
+
+_OLDEST: Final = """
+    SELECT sequence, id, lane, attempts, held_at, not_before, buried_at, reason, checksum, body
+    FROM operations WHERE sequence = (SELECT min(sequence) FROM operations INDEXED BY heads WHERE head = 1)
+"""
+_DEAD: Final = """
+    SELECT sequence, id, lane, attempts, held_at, not_before, buried_at, reason, checksum, body
+    FROM operations INDEXED BY dead WHERE buried_at IS NOT NULL ORDER BY buried_at, sequence
+"""
+_REASON: Final = "SELECT reason FROM operations WHERE id = ? AND buried_at IS NOT NULL"
+
+
+def oldest(connection: sqlite3.Connection) -> Row | None:
+    """Return the waiting row that was accepted first."""
+    columns = connection.execute(_OLDEST).fetchone()
+    return None if columns is None else Row(*columns)
+
+
+def dead(connection: sqlite3.Connection) -> list[Row]:
+    """Return the dead letters, in the order of their burial."""
+    return [Row(*columns) for columns in connection.execute(_DEAD)]
+
+
+def dead_reason(connection: sqlite3.Connection, operation: bytes) -> str | None:
+    """Return why an operation was buried, None when it was not."""
+    found = connection.execute(_REASON, (operation,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+_DATA_VERSION: Final = "PRAGMA data_version"
+_CHECKPOINT: Final = "PRAGMA wal_checkpoint(PASSIVE)"
+
+
+def data_version(connection: sqlite3.Connection) -> int:
+    """Return a number that changes when another connection commits."""
+    (version,) = connection.execute(_DATA_VERSION).fetchone()
+    return int(version)
+
+
+def checkpoint(connection: sqlite3.Connection) -> None:
+    """Write the journal back into the file, as far as readers allow."""
+    connection.execute(_CHECKPOINT).fetchall()

@@ -1,0 +1,165 @@
+"""Running a piece of work on the spool file, whatever threads, processes, forks, full disks and damage do to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias, TypeVar, assert_never
+
+from hermes_memory.adapters.spool.ballast import Ballast
+from hermes_memory.adapters.spool.connection import SpoolConnection
+from hermes_memory.adapters.spool.database import Synchronous
+from hermes_memory.adapters.spool.faults import TROUBLE, Fault, fault_of
+from hermes_memory.adapters.spool.forks import watch_forks
+from hermes_memory.adapters.spool.lock import WriteLock
+from hermes_memory.domain.errors import SpoolFull, StoreUnavailable
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[sqlite3.Connection], T]
+
+
+class SpoolFile:
+    """The file, its locks and its reserve. Any thread may call; one piece of work runs at a time.
+
+    Args:
+        path: Of the database; the lock and the reserve lie beside it.
+        lock_timeout: Seconds to wait for other processes at most.
+    """
+
+    def __init__(self, path: Path, *, synchronous: Synchronous, lock_timeout: float) -> None:
+        self._threads = threading.RLock()
+        self._processes = WriteLock(path.with_suffix(".lock"), timeout=lock_timeout)
+        self._connection = SpoolConnection(path, synchronous, self._processes)
+        self._ballast = Ballast(path.with_suffix(".ballast"))
+        self._pid = os.getpid()
+        watch_forks(self)
+
+    def read(self, work: Work[T]) -> T:
+        """Run work that changes nothing.
+
+        Raises:
+            StoreUnavailable: The file cannot be used for now.
+            ConfigurationError: It is not ours, or a newer version made it.
+        """
+        return self._perform(lambda: work(self._connection.get()), reserve=True)
+
+    def accept(self, work: Work[T]) -> T:
+        """Run work that adds, in one transaction.
+
+        Raises:
+            SpoolFull: The disk is full.
+            StoreUnavailable: The file cannot be used for now.
+            ConfigurationError: It is not ours, or a newer version made it.
+        """
+        return self._perform(lambda: self._transact(work), reserve=False)
+
+    def settle(self, work: Work[T]) -> T:
+        """Run work that frees space or only marks, in one transaction; on a full disk it may use the reserve.
+
+        Raises:
+            StoreUnavailable: The file cannot be used for now.
+            ConfigurationError: It is not ours, or a newer version made it.
+        """
+        settled = self._perform(lambda: self._transact(work), reserve=True)
+        self._ballast.keep()
+        return settled
+
+    def changed(self) -> bool:
+        """Tell whether another connection committed since this was last asked."""
+        return self._perform(self._connection.changed, reserve=True)
+
+    def keep_reserve(self) -> None:
+        """Set disk space aside for a full disk."""
+        self._ballast.keep()
+
+    def close(self) -> None:
+        """Let go of the files until the next call."""
+        self._check_process()
+        with self._threads:
+            self._connection.close()
+            self._processes.forget()
+
+    def before_fork(self) -> None:
+        """Close the connection, so that the child has none that SQLite would take for its own."""
+        self._threads.acquire()
+        self._connection.close()
+
+    def after_fork_in_parent(self) -> None:
+        """Go on; the next call opens the file again."""
+        self._threads.release()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew with locks of this process."""
+        self._threads = threading.RLock()
+        self._processes.forget()
+        self._connection.abandon()
+        self._pid = os.getpid()
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():  # forked by code that runs no hooks
+            self.after_fork_in_child()
+
+    def _perform(self, attempt: Callable[[], T], *, reserve: bool) -> T:
+        self._check_process()
+        mended: set[Fault] = set()
+        with self._threads:
+            while True:
+                try:
+                    return attempt()
+                except TROUBLE as error:
+                    fault = fault_of(error)
+                    if fault in mended or not self._mend(fault, reserve=reserve):
+                        raise self._verdict(fault, reserve=reserve) from error
+                    mended.add(fault)
+
+    def _mend(self, fault: Fault, *, reserve: bool) -> bool:
+        """Do what helps against a fault; True when it is worth another try."""
+        try:
+            match fault:
+                case Fault.FULL:
+                    self._make_room(reserve=reserve)
+                case Fault.DAMAGED:
+                    self._connection.replace_file()
+                case Fault.DOUBTFUL:
+                    return self._connection.replace_file_if_damaged()
+                case Fault.MOVED:
+                    self._connection.close()
+                case Fault.UNAVAILABLE:
+                    return False
+                case _:
+                    assert_never(fault)
+        except TROUBLE as error:
+            raise self._verdict(fault_of(error), reserve=reserve) from error
+        return True
+
+    def _make_room(self, *, reserve: bool) -> None:
+        if reserve:
+            self._ballast.drop()
+        with contextlib.suppress(sqlite3.Error):  # the next try tells whether it helped
+            self._connection.checkpoint()
+
+    def _verdict(self, fault: Fault, *, reserve: bool) -> StoreUnavailable | SpoolFull:
+        if fault is Fault.FULL:
+            if reserve:
+                return StoreUnavailable("the disk of the local spool is full: make room; what was accepted is kept")
+            return SpoolFull("the disk of the local spool is full: nothing was accepted")
+        with contextlib.suppress(sqlite3.Error):  # a handle that failed is not used again
+            self._connection.close()
+        return StoreUnavailable("the local spool cannot be used for now; what was accepted is kept")
+
+    def _transact(self, work: Work[T]) -> T:
+        with self._processes.held():
+            connection = self._connection.get()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+        return result

@@ -1,0 +1,224 @@
+"""The durable spool: one SQLite file per home and destination, shared by the processes of the home."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from hermes_memory.adapters.spool import changes, lookups, quarantine
+from hermes_memory.adapters.spool.codec import decode, encode
+from hermes_memory.adapters.spool.database import Damaged, Synchronous
+from hermes_memory.adapters.spool.files import prepare_directory
+from hermes_memory.adapters.spool.row import Row, lane_key
+from hermes_memory.adapters.spool.spool_file import SpoolFile
+from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
+from hermes_memory.domain.model import OperationId
+from hermes_memory.domain.operations import Operation, lane_of
+from hermes_memory.ports.spool import DeadLetter, Spooled, SpoolStatus
+
+logger = logging.getLogger(__name__)
+
+_DESTINATION: Final = re.compile(r"[0-9a-z_]{1,64}")
+
+
+class SqliteSpool:
+    """Keeps operations in `directory`/spool-`destination`.db until they are delivered. Any thread may call.
+
+    Every call opens the file when it has to: after `close`, in a forked child, or when another process replaced a
+    damaged file. A call that cannot use the file raises `StoreUnavailable`, and has kept and dropped nothing.
+
+    Args:
+        directory: Of the home, this user's alone; made when it is missing.
+        destination: Short digest that names the database the operations belong to. Another one is another file, so
+            that a home that is pointed elsewhere never delivers what was meant for the old place.
+        synchronous: FULL survives a power cut, NORMAL the death of the process.
+        max_rows: Operations kept at most, dead letters included.
+        max_bytes: Size of their encoded bodies at most, dead letters included.
+        max_item_bytes: Size of one encoded body at most.
+        lock_timeout: Seconds to wait for other processes at most.
+        now: Clock in seconds since 1970, by which operations are held back and dead letters are dated.
+
+    Raises:
+        ConfigurationError: The directory or file is a link or another user's, `destination` is not a digest, or a
+            newer version of the library made the file.
+    """
+
+    def __init__(
+        self,
+        *,
+        directory: Path,
+        destination: str,
+        synchronous: Synchronous = "FULL",
+        max_rows: int = 100_000,
+        max_bytes: int = 256 * 1024 * 1024,
+        max_item_bytes: int = 1024 * 1024,
+        lock_timeout: float = 5.0,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if not _DESTINATION.fullmatch(destination):
+            raise ConfigurationError("a spool destination is a short digest: up to 64 of a-z, 0-9 and _")
+        if sqlite3.sqlite_version_info < (3, 35):
+            raise ConfigurationError(f"the spool needs SQLite 3.35, Python has {sqlite3.sqlite_version}: upgrade it")
+        prepare_directory(directory)
+        self._path = directory / f"spool-{destination}.db"
+        self._file = SpoolFile(self._path, synchronous=synchronous, lock_timeout=lock_timeout)
+        self._bounds = changes.Bounds(rows=max_rows, stored_bytes=max_bytes)
+        self._max_item_bytes = max_item_bytes
+        self._now = now
+        self._refused = 0
+        self._counting = threading.Lock()
+        self._open_early()
+
+    def put(self, operation: Operation) -> None:
+        """Keep an operation durably.
+
+        Raises:
+            SpoolFull: A bound is reached, or the disk is full.
+            InvalidInput: The operation is larger than `max_item_bytes`, or its metadata is not JSON.
+            StoreUnavailable: The file cannot be used for now.
+        """
+        body = encode(operation)
+        if len(body) > self._max_item_bytes:
+            self._refuse()
+            raise InvalidInput(
+                f"an operation may have {self._max_item_bytes} bytes, this one has {len(body)}: shorten the text"
+            )
+        try:
+            kept = self._file.accept(partial(_insert, operation=operation, body=body, bounds=self._bounds))
+        except SpoolFull:
+            self._refuse()
+            raise
+        if not kept:
+            self._refuse()
+            raise SpoolFull("the local spool is full: nothing is accepted until the database takes what waits")
+
+    def due(self, limit: int) -> Sequence[Spooled]:
+        """Return up to `limit` operations that may be delivered now, oldest first; a prefix of every lane.
+
+        Raises:
+            ConfigurationError: A newer version of the library wrote one of them.
+        """
+        return self._file.read(partial(_due, now=self._now(), limit=limit))
+
+    def done(self, operations: Sequence[OperationId]) -> None:
+        """Forget delivered operations, all in one transaction."""
+        self._file.settle(partial(changes.forget, operations=_ids(operations)))
+
+    def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
+        """Hold operations, and so their lanes, back for a time, and count the attempt."""
+        hold = partial(changes.postpone, operations=_ids(operations), now=self._now(), seconds=seconds)
+        self._file.settle(hold)
+
+    def bury(self, operation: OperationId, reason: str) -> None:
+        """Move an operation to the dead letters, which frees its lane."""
+        self._file.settle(partial(changes.bury, operation=operation.bytes, reason=reason, now=self._now()))
+
+    def pending(self, operation: OperationId) -> bool:
+        """Tell whether an operation still waits for delivery."""
+        return self._file.read(partial(lookups.pending, operation=operation.bytes))
+
+    def pending_before(self, sequence: int | None = None) -> int:
+        """Count the operations that wait, up to and with `sequence` when it is given."""
+        return self._file.read(partial(lookups.pending_before, sequence=sequence))
+
+    def last_sequence(self) -> int:
+        """Return the sequence of the newest operation ever accepted."""
+        return self._file.read(lookups.counters).last_sequence
+
+    def changed(self) -> bool:
+        """Tell whether another process, or another object, changed the spool since this was last asked."""
+        return self._file.changed()
+
+    def dead(self) -> Sequence[DeadLetter]:
+        """Return the dead letters, oldest first."""
+        return self._file.read(_dead)
+
+    def dead_reason(self, operation: OperationId) -> str | None:
+        """Return why an operation was buried, or None when it was not."""
+        return self._file.read(partial(lookups.dead_reason, operation=operation.bytes))
+
+    def retry_dead(self, operations: Sequence[OperationId] | None = None) -> int:
+        """Put dead letters back at their old place in line; return how many."""
+        return self._file.settle(
+            partial(changes.raise_dead, operations=None if operations is None else _ids(operations))
+        )
+
+    def status(self) -> SpoolStatus:
+        """Return a snapshot for operators."""
+        counted, oldest = self._file.read(_snapshot)
+        return SpoolStatus(
+            depth=counted.waiting,
+            stored_bytes=counted.waiting_bytes,
+            oldest_accepted_at=oldest,
+            dead=counted.kept - counted.waiting,
+            accepted=counted.last_sequence,
+            refused=self._refused,
+            quarantined=len(quarantine.set_aside(self._path)),
+        )
+
+    def close(self) -> None:
+        """Let go of the files. A later call opens them again."""
+        self._file.close()
+
+    def _refuse(self) -> None:
+        with self._counting:
+            self._refused += 1
+
+    def _open_early(self) -> None:
+        try:
+            self._file.read(lookups.counters)
+        except StoreUnavailable as error:
+            logger.warning(
+                "the local spool cannot be opened yet, every later call tries again",
+                extra={"action": "spool.unavailable", "reason": str(error)},
+            )
+        else:
+            self._file.keep_reserve()
+
+
+def _insert(connection: sqlite3.Connection, operation: Operation, body: bytes, bounds: changes.Bounds) -> bool:
+    lane = lane_key(lane_of(operation))
+    return changes.insert(connection, operation.stamp.operation.bytes, lane, body, bounds)
+
+
+def _ids(operations: Sequence[OperationId]) -> list[bytes]:
+    return [operation.bytes for operation in operations]
+
+
+def _due(connection: sqlite3.Connection, now: float, limit: int) -> list[Spooled]:
+    return [
+        Spooled(sequence=row.sequence, operation=_operation(row), attempts=row.attempts)
+        for row in lookups.due(connection, now, limit)
+    ]
+
+
+def _dead(connection: sqlite3.Connection) -> list[DeadLetter]:
+    return [_letter(row) for row in lookups.dead(connection)]
+
+
+def _letter(row: Row) -> DeadLetter:
+    return DeadLetter(
+        operation=_operation(row),
+        reason=row.reason or "",
+        buried_at=datetime.fromtimestamp(row.buried_at or 0.0, UTC),
+    )
+
+
+def _snapshot(connection: sqlite3.Connection) -> tuple[lookups.Counters, datetime | None]:
+    oldest = lookups.oldest(connection)
+    accepted_at = None if oldest is None else _operation(oldest).stamp.accepted_at
+    return lookups.counters(connection), accepted_at
+
+
+def _operation(row: Row) -> Operation:
+    if not row.sound:
+        raise Damaged
+    return decode(row.body)
