@@ -118,7 +118,7 @@ class Settings(BaseSettings):
     )
     reconcile_files: bool = Field(True, description="Keep the memory in step with MEMORY.md and USER.md of the home.")
     write_contexts: Names = Field(("primary", "cron"), description="Agent contexts that may write; others only read.")
-    item_max_bytes: int = Field(262_144, ge=1024, le=16_777_216, description="Largest single write, in bytes.")
+    item_max_bytes: int = Field(1_048_576, ge=65_536, le=16_777_216, description="Largest single write, in bytes.")
     turn_max_chars: int = Field(65_536, ge=256, le=1_000_000, description="Longer turns are cut here, marked.")
     spool_sync: Literal["FULL", "NORMAL"] = Field(
         "FULL", description="FULL survives power loss; NORMAL survives the death of the process and is faster."

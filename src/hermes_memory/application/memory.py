@@ -11,8 +11,9 @@ import anyio
 
 from hermes_memory.application.accept import Acceptor, Said
 from hermes_memory.application.deliver import Deliverer
-from hermes_memory.application.mirror import Mirror
+from hermes_memory.application.link import StoreLink
 from hermes_memory.application.recall import Recall, RecallRequest, RecallResult, Trace
+from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import Status, StatusReporter
 from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible, StoreUnavailable
@@ -32,7 +33,7 @@ from hermes_memory.domain.model import (
     Theme,
     TraceId,
 )
-from hermes_memory.domain.operations import ById, Effect, Operation, Outcome
+from hermes_memory.domain.operations import ById, Effect, Operation, Outcome, Selector
 from hermes_memory.domain.themes import claim_theme, parse_scope
 from hermes_memory.ports.embedding import EmbeddingQueue
 from hermes_memory.ports.reading import Reader, SearchSpace
@@ -49,7 +50,8 @@ class Services:
     recall: Recall
     reader: Reader
     queue: EmbeddingQueue
-    mirror: Mirror
+    reconciler: Reconciler
+    link: StoreLink
     spool: SpoolAccess
     status: StatusReporter
 
@@ -111,6 +113,19 @@ class Memory:
                 while self._embeds and await self._waiting():  # noqa: ASYNC110 - the queue is in the database
                     await anyio.sleep(0.02)
         return not scope.cancelled_caught and await self._is_settled()
+
+    async def ready(self, *, timeout: float) -> None:
+        """Wait until the database serves.
+
+        Raises:
+            StoreUnavailable: It did not in `timeout` seconds; it is still tried for in the background.
+            SchemaNotApplied: It has no schema, or an older one. The message names the command to run.
+        """
+        await self.services.link.ready(timeout=timeout)
+
+    async def reconcile(self, caller: Caller, *, timeout: float) -> int:
+        """Bring a caller's copies of the home's notebooks in step with the files. See `Reconciler.reconcile`."""
+        return await self.services.reconciler.reconcile(caller, timeout=timeout)
 
     async def status(self) -> Status:
         """Return the state of spool, delivery, store and embedder, for operators."""
@@ -208,10 +223,22 @@ class View:
             NotVisible: There is no such memory, or it is not the caller's to forget.
             SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
         """
+        await self.forget_selected(ById(id=RowId(entry)), origin=origin, tool=tool, timeout=timeout)
+
+    async def forget_selected(
+        self, selector: Selector, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None
+    ) -> Outcome:
+        """Forget the one memory of the caller's own theme that a selector finds.
+
+        Raises:
+            NotVisible: None fits, or it is not the caller's to forget.
+            Ambiguous: Several fit; none was touched.
+            SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
+        """
         operation = await self._services.spool.call(
-            lambda: self._services.acceptor.remove(self.caller, ById(id=RowId(entry)), origin=origin, tool=tool)
+            lambda: self._services.acceptor.remove(self.caller, selector, origin=origin, tool=tool)
         )
-        await self._effect(operation, timeout)
+        return await self._effect(operation, timeout)
 
     async def capture(
         self, *, user: str, assistant: str, metadata: Mapping[str, object] | None = None
@@ -269,6 +296,7 @@ class View:
         target: str | None = None,
         floor: float = 0.0,
         exclude: frozenset[str] = frozenset(),
+        window: tuple[SessionId, datetime] | None = None,
         timeout: float | None = None,
     ) -> RecallResult:
         """Find memories that answer a question, best first.
@@ -280,6 +308,7 @@ class View:
             target: Only entries of this target.
             floor: Fused score below which nothing is returned.
             exclude: Contents not to return.
+            window: A session, and the time since when its turns are in view: those are not returned either.
             timeout: Seconds the answer is worth.
 
         Raises:
@@ -302,6 +331,7 @@ class View:
                 timeout=timeout or self._read_timeout,
                 floor=floor,
                 exclude=exclude,
+                window=window,
             )
         )
 

@@ -13,13 +13,11 @@ from dataclasses import replace
 from typing import Final
 
 from hermes_memory.application.accept import Acceptor
-from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import Caller, Entry, Origin, Target
+from hermes_memory.domain.model import Caller, Entry, HomeId, Origin, Target
 from hermes_memory.domain.notebook import difference
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Operation, Selector
 from hermes_memory.ports.notebook import Notebooks
-from hermes_memory.ports.reading import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -27,18 +25,16 @@ TOOL: Final = "memory"
 
 
 class Mirror:
-    """Keeps the stored copies of one home's notebooks in step with the files."""
+    """Accepts what keeps the stored copies of one home's notebooks in step with the files. Any thread may call."""
 
-    def __init__(self, acceptor: Acceptor, notebooks: Notebooks, reader: Reader, spool: SpoolAccess) -> None:
+    def __init__(self, acceptor: Acceptor, notebooks: Notebooks) -> None:
         self._acceptor = acceptor
         self._notebooks = notebooks
-        self._reader = reader
-        self._spool = spool
         # Held while a file is compared and while a told write is accepted, so that neither sees the other half done.
         self._order = threading.Lock()
 
     def added(self, caller: Caller, target: Target, content: object) -> Operation:
-        """Accept an addition the host told of. Any thread.
+        """Accept an addition the host told of.
 
         Raises:
             InvalidInput: The content is empty.
@@ -74,7 +70,7 @@ class Mirror:
             )
 
     def removed(self, caller: Caller, target: Target, *, previous: object, old_text: object) -> Operation:
-        """Accept a removal the host told of. Any thread. See `replaced` for the arguments.
+        """Accept a removal the host told of. See `replaced` for the arguments.
 
         Raises:
             InvalidInput: Nothing says which entry is meant.
@@ -84,42 +80,33 @@ class Mirror:
             selector = self._selector(target, previous, old_text)
             return self._acceptor.remove(caller, selector, origin=Origin.ASSISTANT, tool=TOOL)
 
-    async def reconcile(self, caller: Caller, *, timeout: float) -> int:
-        """Bring the caller's stored copies in step with the files; return how many writes that took.
-
-        A caller with a subject only loses copies that are gone from the file: what else the file holds is not its own.
-
-        Raises:
-            StoreUnavailable: The database cannot be reached; nothing was accepted.
-            DeadlineExceeded: It did not answer in `timeout` seconds; nothing was accepted.
-        """
-        stored = await self._reader.mirrored(caller, self._notebooks.home, timeout=timeout)
-        written = await self._spool.call(self._written)
-        private = (
-            await self._reader.private_copies(
-                self._notebooks.home,
-                [(target, text) for target, texts in written.items() for text in texts],
-                timeout=timeout,
-            )
-            if caller.subject is None
-            else frozenset()
-        )
-        return await self._spool.call(lambda: self._accept_differences(caller, stored, private))
+    @property
+    def home(self) -> HomeId:
+        """The home whose notebooks these are."""
+        return self._notebooks.home
 
     def prompt_contents(self) -> frozenset[str]:
-        """Return what the host's prompt shows of the notebooks anyway. Any thread."""
-        return frozenset(text for texts in self._written().values() for text in texts)
+        """Return what the host's prompt shows of the notebooks anyway."""
+        return frozenset(text for texts in self.written().values() for text in texts)
 
     def fingerprint(self) -> str:
-        """Return a value that changes when one of the files does. Any thread."""
+        """Return a value that changes when one of the files does."""
         return self._notebooks.fingerprint()
 
-    def _accept_differences(
+    def accept_differences(
         self, caller: Caller, stored: Sequence[Entry], private: frozenset[tuple[Target, str]]
     ) -> int:
+        """Compare the files as they are now with the stored copies; accept the writes that are missing, count them.
+
+        A caller with a subject only loses copies that are gone from the file: what else it holds is not its own.
+
+        Args:
+            stored: The caller's copies, read before this call.
+            private: Entries whose copy belongs to a person or group.
+        """
         with self._order:
             accepted = 0
-            for target, written in self._written().items():
+            for target, written in self.written().items():
                 ids = {entry.content: entry for entry in stored if entry.target is target}
                 found = difference(
                     written=written, stored=ids, private={text for kind, text in private if kind is target}
@@ -141,7 +128,7 @@ class Mirror:
                 logger.info("notebooks reconciled", extra={"action": "mirror.reconciled", "writes": accepted})
             return accepted
 
-    def _written(self) -> dict[Target, tuple[str, ...]]:
+    def written(self) -> dict[Target, tuple[str, ...]]:
         """Read the notebooks that exist, each entry in the form in which it would be stored."""
         notebooks: dict[Target, tuple[str, ...]] = {}
         for target in Target:

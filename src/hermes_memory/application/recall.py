@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +14,7 @@ from uuid import uuid4
 import anyio
 
 from hermes_memory.application.breaker import Breaker
+from hermes_memory.domain.bm25 import QueryStatistics, bm25
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
     EmbedderUnavailable,
@@ -21,9 +22,10 @@ from hermes_memory.domain.errors import (
     HermesMemoryError,
     StoreUnavailable,
 )
-from hermes_memory.domain.lexemes import Analyzer, row_text
-from hermes_memory.domain.model import Caller, Row, RowId, TraceId
-from hermes_memory.domain.ranking import Candidate, CosineCalibration, QueryStatistics, Ranked, Ranker
+from hermes_memory.domain.fusion import Candidate, CosineCalibration, Ranked
+from hermes_memory.domain.lexemes import Analyzer, indexed_row
+from hermes_memory.domain.model import Caller, Row, RowId, SessionId, TraceId, Turn
+from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
 from hermes_memory.ports.reading import Search, SearchSpace, TextMatches, VectorHit
 
@@ -34,6 +36,8 @@ VECTOR_CANDIDATES: Final = 60
 QUERY_MAX_CHARS: Final = 2_000
 TRACES_KEPT: Final = 256
 GENERATION_SECONDS: Final = 30.0
+UNMEASURED: Final = CosineCalibration(unrelated=0.3, related=0.9)
+"""Cautious levels for a model whose own are not measured yet."""
 LEG_SHARE: Final = 0.9
 """Share of the deadline that the legs may use; the rest is for ranking."""
 
@@ -47,6 +51,8 @@ class RecallRequest:
         timeout: Seconds the answer is worth waiting for.
         floor: Fused score below which nothing is returned; 0 returns everything found.
         exclude: Contents not to return, such as what the prompt holds already.
+        window: The conversation that is going on, and the time since when its turns are still in view: those are not
+            returned either.
     """
 
     caller: Caller
@@ -56,6 +62,7 @@ class RecallRequest:
     timeout: float
     floor: float = 0.0
     exclude: frozenset[str] = frozenset()
+    window: tuple[SessionId, datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +125,7 @@ class Recall:
         *,
         embedder: Embedder | None,
         analyzer: Analyzer,
-        ranker: Ranker,
+        ranking: RankingPolicy,
         store_breaker: Breaker,
         embed_breaker: Breaker,
         embed_timeout: float,
@@ -129,7 +136,7 @@ class Recall:
         self._queue = queue
         self._embedder = embedder
         self._analyzer = analyzer
-        self._ranker = ranker
+        self._ranking = ranking
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
         self._embed_timeout = embed_timeout
@@ -290,15 +297,11 @@ class Recall:
         statistics = QueryStatistics(
             lexemes=lexemes,
             documents=text.documents,
-            mean_length=text.mean_length,
-            document_frequencies=text.document_frequencies,
+            average_length=text.mean_length,
+            frequencies=text.document_frequencies,
         )
-        return self._ranker.rank(
-            self._candidates(gathered, statistics),
-            statistics,
-            calibration=self._calibration(),
-            now=self._now(),
-        )
+        candidates = self._candidates(gathered, statistics)
+        return order(candidates, statistics, self._calibration(), self._now(), self._ranking)
 
     def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
         scores = {hit.row.id: hit.bm25 for hit in (gathered.text.hits if gathered.text else ())}
@@ -316,14 +319,13 @@ class Recall:
 
     def _own_bm25(self, row: Row, statistics: QueryStatistics) -> float:
         """Score a row that only the vector leg found by the text it holds."""
-        if not statistics.documents:
-            return 0.0
-        return statistics.bm25(self._analyzer.analyze(row_text(row)))
+        lexemes = self._analyzer.analyze(indexed_row(row))
+        return bm25(Counter(lexemes), len(lexemes), statistics)
 
-    def _calibration(self) -> CosineCalibration | None:
+    def _calibration(self) -> CosineCalibration:
         generation = self._generation
         if generation is None or generation.unrelated is None or generation.related is None:
-            return None
+            return UNMEASURED
         return CosineCalibration(unrelated=generation.unrelated, related=generation.related)
 
     def _answer(
@@ -332,7 +334,7 @@ class Recall:
         hits: list[Ranked] = []
         cut: list[tuple[RowId, str]] = []
         for one in ranked:
-            if one.row.content in request.exclude:
+            if one.row.content in request.exclude or _in_view(one.row, request.window):
                 cut.append((one.row.id, "already in the prompt"))
             elif one.score < request.floor:
                 cut.append((one.row.id, "below the floor"))
@@ -363,3 +365,6 @@ class Recall:
         while len(self._traces) > TRACES_KEPT:
             self._traces.popitem(last=False)
 
+
+def _in_view(row: Row, window: tuple[SessionId, datetime] | None) -> bool:
+    return window is not None and isinstance(row, Turn) and row.session == window[0] and row.at >= window[1]

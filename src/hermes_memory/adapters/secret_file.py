@@ -1,0 +1,57 @@
+"""The installation's secret, made once and kept in the home."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from hermes_memory.domain.errors import ConfigurationError
+
+SECRET_BYTES: Final = 32
+
+
+def load_or_create(path: Path) -> bytes:
+    """Return the secret kept in a file, making it (0600) when there is none. Several processes may call at once.
+
+    Raises:
+        ConfigurationError: The file is a link, somebody else's, or holds no usable secret.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    if not path.exists():
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, secrets.token_hex(SECRET_BYTES).encode("ascii"))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        # A hard link is made by one of several rivals only, and never shows a half-written file.
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return _read(path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise ConfigurationError(f"the secret {path} cannot be read: {error.strerror}") from error
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise ConfigurationError(f"the secret {path} belongs to another user: remove it or run as its owner")
+        text = os.read(descriptor, 4096).decode("ascii", "replace").strip()
+    finally:
+        os.close(descriptor)
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        secret = b""
+    if len(secret) < SECRET_BYTES:
+        raise ConfigurationError(f"{path} holds no usable secret: restore it, or remove it to start with new subjects")
+    return secret

@@ -1,0 +1,96 @@
+"""The way to the store: prepared in the background, tried for ever, and told apart from a store that only pauses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+
+from hermes_memory.application.breaker import Breaker
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, SchemaNotApplied, StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 1.0
+WATCH_SECONDS: Final = 1.0
+
+
+class StoreLink:
+    """Makes the store usable and keeps it so. All methods belong to the event loop."""
+
+    def __init__(
+        self,
+        prepare: Callable[[], Awaitable[None]],
+        *,
+        repair: Callable[[], Awaitable[None]] | None,
+        breaker: Breaker,
+        opened: Callable[[], None],
+    ) -> None:
+        """Watch over a store.
+
+        Args:
+            prepare: Starts what must be started and verifies the schema; raises while the store is not usable.
+            repair: Starts again a server of our own that died; None for a server of somebody else.
+            opened: Called once the store is usable.
+        """
+        self._prepare = prepare
+        self._repair = repair
+        self._breaker = breaker
+        self._opened = opened
+        self._ready = anyio.Event()
+        self.problem: HermesMemoryError | None = None
+
+    async def run(self) -> None:
+        """Prepare until it works, then watch, until cancelled."""
+        while not await self._prepared():
+            await anyio.sleep(RETRY_SECONDS)
+        self.problem = None
+        self._ready.set()
+        self._opened()
+        while self._repair is not None:
+            await anyio.sleep(WATCH_SECONDS)
+            if not self._breaker.healthy:
+                await self._repaired(self._repair)
+
+    async def ready(self, *, timeout: float) -> None:
+        """Wait until the store is usable.
+
+        Raises:
+            StoreUnavailable: It is not in `timeout` seconds.
+            SchemaNotApplied, ConfigurationError: Only an operator can make it usable; raised without waiting longer.
+        """
+        with anyio.move_on_after(timeout):
+            while not self._ready.is_set():
+                if isinstance(self.problem, SchemaNotApplied | ConfigurationError):
+                    raise self.problem
+                with anyio.move_on_after(0.05):
+                    await self._ready.wait()
+            return
+        raise self.problem or StoreUnavailable("the database is still starting")
+
+    async def _prepared(self) -> bool:
+        try:
+            await self._prepare()
+        except HermesMemoryError as error:
+            self._note(error)
+            return False
+        except Exception as error:
+            logger.exception("preparing the store met an unexpected error", extra={"action": "link.fault"})
+            self._note(StoreUnavailable(f"the database cannot be prepared: {type(error).__name__}"))
+            return False
+        return True
+
+    async def _repaired(self, repair: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await repair()
+        except HermesMemoryError as error:
+            self._note(error)
+
+    def _note(self, error: HermesMemoryError) -> None:
+        if type(error) is not type(self.problem):
+            logger.warning(
+                "the database is not usable yet", extra={"action": "link.waits", "cause": type(error).__name__}
+            )
+        self.problem = error

@@ -1,0 +1,37 @@
+"""Reconciling: stored copies of the host's notebooks follow the files, whatever the host did not tell."""
+
+from __future__ import annotations
+
+from hermes_memory.application.mirror import Mirror
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.domain.model import Caller
+from hermes_memory.ports.reading import Reader
+
+
+class Reconciler:
+    """Compares a home's notebooks with their stored copies. Belongs to the event loop."""
+
+    def __init__(self, mirror: Mirror, reader: Reader, spool: SpoolAccess) -> None:
+        self._mirror = mirror
+        self._reader = reader
+        self._spool = spool
+
+    async def reconcile(self, caller: Caller, *, timeout: float) -> int:
+        """Bring the caller's stored copies in step with the files; return how many writes that took.
+
+        The copies are read before the file: what is missing from a file read later was taken out of it.
+
+        Raises:
+            StoreUnavailable: The database cannot be reached; nothing was accepted.
+            DeadlineExceeded: It did not answer in `timeout` seconds; nothing was accepted.
+        """
+        home = self._mirror.home
+        stored = await self._reader.mirrored(caller, home, timeout=timeout)
+        written = await self._spool.call(self._mirror.written)
+        contents = [(target, text) for target, texts in written.items() for text in texts]
+        private = (
+            await self._reader.private_copies(home, contents, timeout=timeout)
+            if contents and caller.subject is None
+            else frozenset()
+        )
+        return await self._spool.call(lambda: self._mirror.accept_differences(caller, stored, private))

@@ -1,0 +1,140 @@
+"""The local half of a memory: what a process can do for a home without any connection.
+
+It is light to import and quick to build, because a host builds it on the thread that starts an agent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from hermes_memory.adapters.notebook_files import NotebookFiles
+from hermes_memory.adapters.secret_file import load_or_create
+from hermes_memory.adapters.spool.lock import FileLeadership
+from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
+from hermes_memory.application.accept import Acceptor, CapturePolicy
+from hermes_memory.application.mirror import Mirror
+from hermes_memory.domain.contact_spelling import contact_name
+from hermes_memory.domain.contacts import ContactKind
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.identity import BenchMode, IdentityPolicy
+from hermes_memory.domain.model import Subject
+from hermes_memory.domain.platforms import platform_name
+from hermes_memory.domain.subjects import MIN_SECRET_BYTES, home_id_for, subject_for
+from hermes_memory.domain.themes import parse_names
+from hermes_memory.settings import Settings
+
+STATE_FOLDER: Final = "hermes-memory"
+_PASSWORD: Final = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)\S*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalHalf:
+    """Everything of a memory that lives in the home.
+
+    Attributes:
+        folder: Where the home's own state is kept.
+        secret: Key of the subject hashes.
+    """
+
+    folder: Path
+    secret: bytes
+    spool: SqliteSpool
+    leadership: FileLeadership
+    acceptor: Acceptor
+    mirror: Mirror
+    identities: IdentityPolicy
+
+    def subject_for(self, platform: str, contact: str) -> Subject:
+        """Derive the subject of a contact, the same one that the host's session keys lead to."""
+        known = platform_name(platform)
+        return subject_for(self.secret, ContactKind.PERSON, known, contact_name(known, contact))
+
+
+def open_local_half(settings: Settings, *, accepted: Callable[[], None] = lambda: None) -> LocalHalf:
+    """Open the local half; `accepted` is called after each accepted write, from the thread that wrote.
+
+    Raises:
+        ConfigurationError: The home's state cannot be used safely. The message names the remedy.
+    """
+    folder = state_folder(settings)
+    secret = installation_secret(settings)
+    spool = SqliteSpool(
+        directory=folder / "spool",
+        destination=destination_of(settings),
+        synchronous=settings.spool_sync,
+        max_rows=settings.spool_max_rows,
+        max_bytes=settings.spool_max_bytes,
+        max_item_bytes=settings.item_max_bytes,
+    )
+    acceptor = Acceptor(spool, policy=capture_policy(settings), now=utc_now, accepted=accepted)
+    home = home_id_for(secret, str(settings.home.resolve()))
+    return LocalHalf(
+        folder=folder,
+        secret=secret,
+        spool=spool,
+        leadership=FileLeadership(folder / "spool" / f"drain-{destination_of(settings)}.lock"),
+        acceptor=acceptor,
+        mirror=Mirror(acceptor, NotebookFiles(settings.home, identity=home)),
+        identities=identity_policy(settings),
+    )
+
+
+def state_folder(settings: Settings) -> Path:
+    """Return the folder of a home's own state."""
+    return settings.home / STATE_FOLDER
+
+
+def installation_secret(settings: Settings) -> bytes:
+    """Return the key of the subject hashes: the configured one, else the home's own, made once.
+
+    Raises:
+        ConfigurationError: It is too short, or its file cannot be used.
+    """
+    if settings.subject_secret is None:
+        return load_or_create(state_folder(settings) / "secret")
+    given = settings.subject_secret.get_secret_value().encode()
+    if len(given) < MIN_SECRET_BYTES:
+        raise ConfigurationError(
+            f"HERMES_MEMORY_SUBJECT_SECRET is too short: use {MIN_SECRET_BYTES} or more random bytes"
+        )
+    return hashlib.sha256(given).digest()
+
+
+def destination_of(settings: Settings) -> str:
+    """Name the database that writes are spooled for, so that a home pointed elsewhere never delivers old ones there."""
+    if settings.dsn is None:
+        return "embedded"
+    place = _PASSWORD.sub("", settings.dsn.get_secret_value())
+    return hashlib.sha256(place.encode()).hexdigest()[:12]
+
+
+def capture_policy(settings: Settings) -> CapturePolicy:
+    """Return what of a conversation is kept."""
+    return CapturePolicy(
+        turns=settings.capture_turns,
+        min_width=settings.turn_min_width,
+        max_chars=settings.turn_max_chars,
+        embed=settings.embed_policy,
+        redact=settings.redact_secrets,
+    )
+
+
+def identity_policy(settings: Settings) -> IdentityPolicy:
+    """Return what the installation decides about names."""
+    return IdentityPolicy(
+        aliases=settings.identity_aliases,
+        allowed_themes=parse_names(settings.allowed_themes),
+        bench_patterns=settings.bench_patterns,
+        bench_mode=BenchMode(settings.bench_mode),
+    )
+
+
+def utc_now() -> datetime:
+    """Return the time, aware, in UTC."""
+    return datetime.now(UTC)

@@ -1,0 +1,123 @@
+"""One runtime for each home of a process, shared by all of its agents and let go with the last of them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from hermes_memory.application.memory import Memory
+from hermes_memory.bootstrap.home import LocalHalf, open_local_half
+from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.hermes.loop_thread import LoopThread
+from hermes_memory.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+Key = tuple[int, str]
+SecretReader = Callable[[str], str | None]
+
+_lock: Final = threading.RLock()
+_runtimes: dict[Key, Runtime] = {}
+
+
+class Runtime:
+    """The memory of one home within this process: the local half at once, the rest on its own thread."""
+
+    def __init__(self, settings: Settings, secret: SecretReader) -> None:
+        """Open the local half and start the thread; `secret` reads the agent's secrets by name.
+
+        Raises:
+            ConfigurationError: The home's state cannot be used safely.
+        """
+        self.settings = settings
+        self.secret = secret
+        self.epoch = 0
+        """Grows with every accepted write: what was recalled under an older number may be stale."""
+        self.local: LocalHalf = open_local_half(settings, accepted=self._accepted)
+        self.loop = LoopThread(self._opening)
+
+    def call(self, work: Callable[[Memory], Coroutine[Any, Any, Answer]], *, timeout: float) -> Answer:
+        """Run work on the loop and wait. See `LoopThread.call`."""
+        return self.loop.call(work, timeout=timeout)
+
+    def close(self, *, timeout: float) -> None:
+        """Deliver what can be delivered within `timeout` seconds, and end the thread."""
+        if self.loop.memory is not None and timeout > 0:
+            try:
+                self.call(lambda memory: memory.services.deliverer.drained(timeout=timeout), timeout=timeout)
+            except HermesMemoryError as error:
+                logger.info("writes wait for the next start", extra={"action": "runtime.close", "cause": str(error)})
+        self.loop.stop()
+        self.local.spool.close()
+
+    def abandon(self) -> None:
+        """End the thread without waiting: nobody uses this runtime any more."""
+        self.loop.stop_soon()
+
+    def _opening(self) -> AbstractAsyncContextManager[Memory]:
+        # Imported on the loop's thread: the drivers take a while to load, and an agent's start must not wait for them.
+        from hermes_memory.bootstrap.opening import open_memory  # noqa: PLC0415
+
+        return open_memory(self.settings, local=self.local, secret=self.secret, wait=0)
+
+    def _accepted(self) -> None:
+        self.epoch += 1
+        self.loop.ring()
+
+
+@dataclass(slots=True)
+class Handle:
+    """One provider's share of a runtime."""
+
+    key: Key
+    runtime: Runtime
+    released: bool = field(default=False)
+
+
+_shares: dict[Key, int] = {}
+
+
+def acquire(settings: Settings, secret: SecretReader) -> Handle:
+    """Share the runtime of this home and these settings, making it when there is none in this process.
+
+    Raises:
+        ConfigurationError: The home's state cannot be used safely.
+    """
+    key = (os.getpid(), _digest(settings))
+    with _lock:
+        runtime = _runtimes.get(key)
+        if runtime is None or not runtime.loop.alive:
+            runtime = _runtimes[key] = Runtime(settings, secret)
+            _shares[key] = 0
+        _shares[key] += 1
+        return Handle(key=key, runtime=runtime)
+
+
+def release(handle: Handle, *, timeout: float = 0.0) -> None:
+    """Give a share back; with the last one the runtime ends, delivering for up to `timeout` seconds first."""
+    with _lock:
+        if handle.released:
+            return
+        handle.released = True
+        if handle.key[0] != os.getpid() or _runtimes.get(handle.key) is not handle.runtime:
+            return
+        _shares[handle.key] -= 1
+        if _shares[handle.key] > 0:
+            return
+        del _runtimes[handle.key], _shares[handle.key]
+    if timeout > 0:
+        handle.runtime.close(timeout=timeout)
+    else:
+        handle.runtime.abandon()
+
+
+def _digest(settings: Settings) -> str:
+    secrets = "".join(value.get_secret_value() if value else "-" for value in (settings.dsn, settings.subject_secret))
+    return hashlib.sha256(f"{settings.model_dump_json()}{secrets}".encode()).hexdigest()

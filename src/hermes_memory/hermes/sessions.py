@@ -1,0 +1,93 @@
+"""Which identity each session of a provider is bound to."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from hermes_memory.domain.model import Caller, SessionId
+
+SESSIONS_KEPT: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a session is bound to for as long as it lives.
+
+    Attributes:
+        caller: On whose behalf the session reads and writes.
+        files_caller: On whose behalf the home's own notebooks are kept.
+        writes: Whether the agent's context may write.
+        speaker: Name of the person, when the host knows it.
+        parent: The session this one came from.
+        visible_since: Turns said from then on are still in the agent's window.
+    """
+
+    caller: Caller
+    files_caller: Caller
+    writes: bool
+    speaker: str | None = None
+    parent: SessionId | None = None
+    visible_since: datetime
+
+
+class SessionBook:
+    """The bindings of one provider. Any thread may call. A session keeps its own identity for ever."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bindings: OrderedDict[str, Binding] = OrderedDict()
+        self._current = ""
+
+    @property
+    def current(self) -> str:
+        """Id of the current session, "" before the first."""
+        return self._current
+
+    def bind(self, session: str, binding: Binding) -> None:
+        """Bind a session and make it the current one."""
+        with self._lock:
+            self._bindings[session] = _of_session(binding, session)
+            self._bindings.move_to_end(session)
+            self._current = session
+            while len(self._bindings) > SESSIONS_KEPT:
+                self._bindings.popitem(last=False)
+
+    def find(self, session: str = "") -> Binding | None:
+        """Return the binding of a session; of the current one when none is named.
+
+        A session that nobody bound is the current agent's: it speaks with the current identity, in that session.
+        """
+        with self._lock:
+            known = self._bindings.get(session or self._current)
+            if known is not None or not session:
+                return known
+            current = self._bindings.get(self._current)
+            return _of_session(current, session) if current else None
+
+    def switch(self, session: str, *, parent: str, fresh: bool) -> None:
+        """Go on in another session under the current identity.
+
+        Args:
+            fresh: The agent's window begins anew, so that what was said before may be recalled.
+        """
+        binding = self.find()
+        if binding is None or not session:
+            return
+        since = datetime.now(UTC) if fresh else binding.visible_since
+        known = self._bindings.get(session)
+        base = known or replace(binding, parent=SessionId(parent) if parent and parent != session else None)
+        self.bind(session, replace(base, visible_since=since))
+
+    def window_begins_anew(self) -> None:
+        """Note that the current session's earlier turns left the agent's window."""
+        binding = self.find()
+        if binding is not None:
+            self.bind(self._current, replace(binding, visible_since=datetime.now(UTC)))
+
+
+def _of_session(binding: Binding, session: str) -> Binding:
+    return replace(binding, caller=replace(binding.caller, session=SessionId(session) if session else None))

@@ -1,0 +1,182 @@
+"""Carrying out the memory tools on behalf of a session. Answers are JSON strings, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, assert_never
+
+from hermes_memory.application.memory import Memory, View
+from hermes_memory.application.recall import RecallResult
+from hermes_memory.domain.budget import fit_payloads
+from hermes_memory.domain.errors import (
+    DeadlineExceeded,
+    HermesMemoryError,
+    InvalidInput,
+    NotVisible,
+    SchemaNotApplied,
+    StoreUnavailable,
+)
+from hermes_memory.domain.model import Entry, Kind, Origin, Target
+from hermes_memory.domain.operations import ByContent
+from hermes_memory.domain.rendering import entry_payload, hit_payload
+from hermes_memory.hermes.runtime import Runtime
+from hermes_memory.hermes.sessions import Binding
+from hermes_memory.hermes.tools import (
+    MemoryForget,
+    MemoryProfile,
+    MemoryRemember,
+    RecallConversation,
+    RecallMemory,
+    ToolArguments,
+    ToolError,
+    error_json,
+    parse,
+    result_json,
+)
+
+READ_ONLY = "this agent context only reads: memory is not written from here"
+TOOL_NAMES: Mapping[type, str] = {
+    RecallMemory: "recall_memory",
+    RecallConversation: "recall_conversation",
+    MemoryProfile: "memory_profile",
+    MemoryRemember: "memory_remember",
+    MemoryForget: "memory_forget",
+}
+
+
+class ToolCalls:
+    """Runs tool calls of one provider's sessions against the runtime."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def answer(self, binding: Binding, name: object, arguments: object) -> str:
+        """Return the JSON answer to a call; errors are answers too and say what to do."""
+        call = parse(name, arguments)
+        if isinstance(call, ToolError):
+            return call.json()
+        try:
+            return self._carry_out(binding, call)
+        except HermesMemoryError as error:
+            return error_json(
+                str(error), retry=isinstance(error, StoreUnavailable | DeadlineExceeded | SchemaNotApplied)
+            )
+
+    def _carry_out(self, binding: Binding, call: ToolArguments) -> str:
+        match call:
+            case RecallMemory():
+                return self._recall(binding, call.query, call.scope, call.limit, {Kind.ENTRY}, call.target)
+            case RecallConversation():
+                return self._recall(binding, call.query, call.scope, call.limit, {Kind.TURN}, None)
+            case MemoryProfile():
+                return self._profile(binding, call)
+            case MemoryRemember():
+                return self._remember(binding, call)
+            case MemoryForget():
+                return self._forget(binding, call)
+            case _:
+                assert_never(call)
+
+    def _recall(
+        self, binding: Binding, query: str, scope: str | None, limit: int, kinds: set[Kind], target: str | None
+    ) -> str:
+        settings = self._runtime.settings
+        wanted = scope or _default_scope(settings.scope_default, binding)
+        result: RecallResult = self._call(
+            lambda memory: self._view(memory, binding).recall(
+                query,
+                limit=limit,
+                scope=wanted,
+                kinds=frozenset(kinds),
+                target=target,
+                timeout=settings.tool_timeout * 0.9,
+            )
+        )
+        hits = [hit_payload(hit, caller=binding.caller) for hit in result.hits]
+        shown = fit_payloads(hits, settings.tool_tokens)
+        return result_json(
+            hits=shown,
+            count=len(shown),
+            left_out=len(hits) - len(shown),
+            scope=wanted,
+            degraded=list(result.degraded),
+            trace_id=str(result.trace_id),
+        )
+
+    def _profile(self, binding: Binding, call: MemoryProfile) -> str:
+        entries: Sequence[Entry] = self._call(
+            lambda memory: self._view(memory, binding).profile(target=call.target, limit=call.limit)
+        )
+        found = [entry_payload(entry, caller=binding.caller) for entry in entries]
+        shown = fit_payloads(found, self._runtime.settings.tool_tokens)
+        return result_json(entries=shown, count=len(shown), left_out=len(found) - len(shown))
+
+    def _remember(self, binding: Binding, call: MemoryRemember) -> str:
+        _require_writing(binding)
+        if not call.sync:
+            operation = self._runtime.local.acceptor.add(
+                binding.caller,
+                call.content,
+                target=Target(call.target),
+                origin=Origin.ASSISTANT,
+                tool=TOOL_NAMES[MemoryRemember],
+            )
+            return result_json(accepted=True, operation=str(operation.stamp.operation))
+        entry: Entry = self._call(
+            lambda memory: self._view(memory, binding).remember(
+                call.content,
+                target=call.target,
+                origin=Origin.ASSISTANT,
+                tool=TOOL_NAMES[MemoryRemember],
+                timeout=self._runtime.settings.tool_timeout * 0.9,
+            )
+        )
+        return result_json(stored=True, entry=entry_payload(entry, caller=binding.caller))
+
+    def _forget(self, binding: Binding, call: MemoryForget) -> str:
+        _require_writing(binding)
+        if call.entry is not None:
+            entry = call.entry
+            self._call(
+                lambda memory: self._view(memory, binding).forget(
+                    entry,
+                    origin=Origin.ASSISTANT,
+                    tool=TOOL_NAMES[MemoryForget],
+                    timeout=self._runtime.settings.tool_timeout * 0.9,
+                )
+            )
+            return result_json(forgotten=True, id=str(entry))
+        content = call.content or ""
+        forgotten = self._call(lambda memory: self._forget_content(memory, binding, content))
+        return result_json(forgotten=True, id=forgotten)
+
+    async def _forget_content(self, memory: Memory, binding: Binding, content: str) -> str | None:
+        view = self._view(memory, binding)
+        for target in Target:
+            try:
+                outcome = await view.forget_selected(
+                    ByContent(target=target, content=content),
+                    origin=Origin.ASSISTANT,
+                    tool=TOOL_NAMES[MemoryForget],
+                    timeout=self._runtime.settings.tool_timeout * 0.45,
+                )
+            except NotVisible:
+                continue
+            return str(outcome.row) if outcome.row else None
+        raise NotVisible("no memory of this agent has exactly this content: look it up with memory_profile")
+
+    def _view(self, memory: Memory, binding: Binding) -> View:
+        return memory.view_of(binding.caller)
+
+    def _call(self, work: Callable[[Memory], Coroutine[Any, Any, Any]]) -> Any:
+        return self._runtime.call(work, timeout=self._runtime.settings.tool_timeout)
+
+
+def _default_scope(configured: str, binding: Binding) -> str:
+    """Return the configured default, or `current` where it makes no sense for this session."""
+    return "current" if configured == "subject" and binding.caller.subject is None else configured
+
+
+def _require_writing(binding: Binding) -> None:
+    if not binding.writes:
+        raise InvalidInput(READ_ONLY)
