@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.hermes.files import write_atomically
-from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings
+from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home
 
 PROVIDER_NAME: Final = "hermes-memory"
 _SECRETS: Final = frozenset({"dsn", "subject_secret"})
@@ -98,8 +98,13 @@ def post_setup(home: Path, config: dict[str, Any]) -> str:
     return _summary(home)
 
 
-def get_status_config(home: Path) -> dict[str, Any]:
-    """Summarise the effective settings for `hermes memory status`, without secrets."""
+def get_status_config(home: Path | None = None) -> dict[str, Any]:
+    """Summarise the effective settings for `hermes memory status`, without secrets.
+
+    Args:
+        home: The Hermes home; the environment's by default.
+    """
+    home = home or default_home()
     try:
         settings = Settings(home=home)
     except ConfigurationError as error:

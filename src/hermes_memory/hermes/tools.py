@@ -228,7 +228,7 @@ class ToolError:
     message: str
     arguments: tuple[str, ...] = ()
 
-    def to_json(self) -> str:
+    def json(self) -> str:
         """Render it as the tool's answer."""
         return error_json(self.message, **({"arguments": list(self.arguments)} if self.arguments else {}))
 
