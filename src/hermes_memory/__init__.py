@@ -1,1 +1,112 @@
-"""Shared, durable, searchable memory for Hermes agents on Postgres and pgvector."""
+"""Shared, durable, searchable memory for Hermes agents on Postgres and pgvector.
+
+Example:
+    ```python
+    from hermes_memory import Settings, open_memory
+
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing", session="s1")
+        entry = await desk.remember("Launch moved to 3 May")
+        result = await desk.recall("launch date")
+    ```
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hermes_memory.application.memory import Memory, View
+    from hermes_memory.application.recall import RecallResult, Trace
+    from hermes_memory.application.status import Status
+    from hermes_memory.bootstrap.migration import migrate
+    from hermes_memory.bootstrap.opening import open_memory
+    from hermes_memory.domain.errors import (
+        Ambiguous,
+        ConfigurationError,
+        DeadlineExceeded,
+        DeliveryRejected,
+        EmbedderUnavailable,
+        EmbeddingRejected,
+        HermesMemoryError,
+        InvalidInput,
+        NotVisible,
+        SchemaNotApplied,
+        SpoolFull,
+        StoreUnavailable,
+    )
+    from hermes_memory.domain.fusion import Ranked
+    from hermes_memory.domain.model import Caller, Entry, Kind, Origin, Role, Subject, Target, Theme, Turn
+    from hermes_memory.settings import Settings
+
+__all__ = [
+    "Ambiguous",
+    "Caller",
+    "ConfigurationError",
+    "DeadlineExceeded",
+    "DeliveryRejected",
+    "EmbedderUnavailable",
+    "EmbeddingRejected",
+    "Entry",
+    "HermesMemoryError",
+    "InvalidInput",
+    "Kind",
+    "Memory",
+    "NotVisible",
+    "Origin",
+    "Ranked",
+    "RecallResult",
+    "Role",
+    "SchemaNotApplied",
+    "Settings",
+    "SpoolFull",
+    "Status",
+    "StoreUnavailable",
+    "Subject",
+    "Target",
+    "Theme",
+    "Trace",
+    "Turn",
+    "View",
+    "migrate",
+    "open_memory",
+]
+
+# Names are loaded when first used: a host imports this package in every process that merely lists its plugins.
+_HOMES = {
+    "hermes_memory.application.memory": ("Memory", "View"),
+    "hermes_memory.application.recall": ("RecallResult", "Trace"),
+    "hermes_memory.application.status": ("Status",),
+    "hermes_memory.bootstrap.migration": ("migrate",),
+    "hermes_memory.bootstrap.opening": ("open_memory",),
+    "hermes_memory.domain.errors": (
+        "Ambiguous",
+        "ConfigurationError",
+        "DeadlineExceeded",
+        "DeliveryRejected",
+        "EmbedderUnavailable",
+        "EmbeddingRejected",
+        "HermesMemoryError",
+        "InvalidInput",
+        "NotVisible",
+        "SchemaNotApplied",
+        "SpoolFull",
+        "StoreUnavailable",
+    ),
+    "hermes_memory.domain.fusion": ("Ranked",),
+    "hermes_memory.domain.model": ("Caller", "Entry", "Kind", "Origin", "Role", "Subject", "Target", "Theme", "Turn"),
+    "hermes_memory.settings": ("Settings",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

