@@ -4,7 +4,7 @@
 -- Rules every row-bearing table keeps (docs/decisions): partitioned by agent_identity; every key holds it, and every
 -- natural key holds the subject, so that nobody's words decide whether another's are kept; '' means no subject; rows
 -- in a sink carry a subject; ids are made by the library from the operation, never by a sequence; no triggers, no
--- foreign keys.
+-- foreign keys. Ids lead their primary keys, so that a row is found by its id alone as well as within its theme.
 
 create table hermes_memory.installation (
   only_row boolean primary key default true check (only_row),
@@ -32,9 +32,12 @@ create table hermes_memory.embedding_models (
   generation int primary key check (generation > 0),
   model text not null check (model <> ''),
   dimension int not null check (dimension between 1 and 4000),
+  -- whether rows that are stored from now on wait for a vector of this generation
+  fed boolean not null default true,
   unrelated_cosine double precision,
   related_cosine double precision,
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  unique (model, dimension)
 );
 
 -- The registry of themes: a theme exists once something was stored under it.
@@ -45,15 +48,16 @@ create table hermes_memory.memory_agents (
   metadata jsonb not null default '{}'
 );
 
--- Makes the hash partitions of a table.
-create function hermes_memory.make_partitions(parent text) returns void language plpgsql
+-- Makes the hash partitions of a table, each with the storage parameters, which a partitioned table cannot have itself.
+create function hermes_memory.make_partitions(parent text, storage text default '') returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
   wanted int := (select partitions from hermes_memory.installation);
 begin
   for i in 0 .. wanted - 1 loop
-    execute format('create table hermes_memory.%I partition of hermes_memory.%I for values with (modulus %s, remainder %s)',
-                   parent || '_p' || i, parent, wanted, i);
+    execute format(
+      'create table hermes_memory.%I partition of hermes_memory.%I for values with (modulus %s, remainder %s) %s',
+      parent || '_p' || i, parent, wanted, i, storage);
   end loop;
 end $$;
 
@@ -76,25 +80,29 @@ create table hermes_memory.memory_entries (
   lex tsvector not null,
   lex_key bigint not null,
   lex_length int not null,
-  primary key (agent_identity, id),
+  primary key (id, agent_identity),
   unique (agent_identity, subject, target, content_hash),
   constraint sink_rows_have_a_subject
     check (octet_length(subject) = 32 or agent_identity not in ('whatsapp-dm', 'external-group', '_bench'))
 ) partition by hash (agent_identity);
 create index memory_entries_recent on hermes_memory.memory_entries (agent_identity, updated_at desc);
 create index memory_entries_lex_key on hermes_memory.memory_entries (agent_identity, lex_key);
-create index memory_entries_subject on hermes_memory.memory_entries (subject) where octet_length(subject) = 32;
-create index memory_entries_source on hermes_memory.memory_entries (agent_identity, source) where source is not null;
+create index memory_entries_subject on hermes_memory.memory_entries (subject) where subject <> '';
+create index memory_entries_source on hermes_memory.memory_entries (source, agent_identity) where source is not null;
+create index memory_entries_session on hermes_memory.memory_entries (agent_identity, session_id)
+  where session_id is not null;
 select hermes_memory.make_partitions('memory_entries');
 
+-- Turns of a session are numbered here, under the lock of its row, and take their places in the text index from
+-- stretches of 64: lex_number names the stretch in use, lex_used tells how much of it is taken.
 create table hermes_memory.sessions (
   agent_identity text collate "C" not null check (agent_identity <> ''),
   subject bytea not null default '' check (octet_length(subject) in (0, 32)),
   session_id text not null check (session_id <> ''),
   parent_session_id text,
   turns int not null default 0,
-  lex_number bigint not null,
-  lex_used int not null default 0,
+  lex_number bigint not null default 0,
+  lex_used int not null default 64,
   started_at timestamptz not null,
   last_at timestamptz not null,
   primary key (agent_identity, subject, session_id),
@@ -116,6 +124,7 @@ create table hermes_memory.conversations (
   content_hash bytea not null check (octet_length(content_hash) = 32),
   occurrence int not null default 0 check (occurrence >= 0),
   origin text not null,
+  embed boolean not null default true,
   metadata jsonb not null default '{}',
   ts timestamptz not null,
   created_at timestamptz not null,
@@ -123,7 +132,7 @@ create table hermes_memory.conversations (
   lex tsvector not null,
   lex_key bigint not null,
   lex_length int not null,
-  primary key (agent_identity, id),
+  primary key (id, agent_identity),
   unique (agent_identity, subject, session_id, role, content_hash, occurrence),
   constraint sink_rows_have_a_subject
     check (octet_length(subject) = 32 or agent_identity not in ('whatsapp-dm', 'external-group', '_bench'))
@@ -131,25 +140,32 @@ create table hermes_memory.conversations (
 create index conversations_session on hermes_memory.conversations (agent_identity, session_id, position);
 create index conversations_lex_key on hermes_memory.conversations (agent_identity, lex_key);
 create index conversations_recent on hermes_memory.conversations (agent_identity, ts desc);
-create index conversations_subject on hermes_memory.conversations (subject) where octet_length(subject) = 32;
+create index conversations_subject on hermes_memory.conversations (subject) where subject <> '';
 select hermes_memory.make_partitions('conversations');
 
--- The text index: append-only, impact-ordered blocks of postings (docs/decisions, text leg). lexeme '' is the
--- statistics block: n rows, packed = {sum of their lengths}.
+-- The text index: impact-ordered blocks of up to 240 postings of one lexeme, written by INSERT alone, so that no two
+-- writers meet. A posting removed takes its block with it, and the rest comes back as a new one. Entries are shelved by
+-- target, so that a search of one target has statistics of its own. Lexeme '' is the statistics block: n rows more (or
+-- fewer), packed = {sum of their lengths}.
 create table hermes_memory.term_blocks (
   agent_identity text collate "C" not null check (agent_identity <> ''),
-  kind text collate "C" not null check (kind in ('entry', 'turn')),
+  shelf text collate "C" not null check (shelf in ('memory', 'user', 'turn')),
   subject bytea not null default '' check (octet_length(subject) in (0, 32)),
   lexeme text collate "C" not null,
   hi real not null,
   id bigint generated by default as identity,
   n int not null check (n <> 0),
   packed bigint[] not null,
-  primary key (agent_identity, kind, subject, lexeme, hi, id) include (n),
+  primary key (agent_identity, shelf, subject, lexeme, hi, id) include (n),
   constraint sink_rows_have_a_subject
     check (octet_length(subject) = 32 or agent_identity not in ('whatsapp-dm', 'external-group', '_bench'))
 ) partition by hash (agent_identity);
-select hermes_memory.make_partitions('term_blocks');
+-- How much of a theme, and in which themes a subject, there is.
+create index term_blocks_statistics on hermes_memory.term_blocks (subject, agent_identity, shelf) include (n)
+  where lexeme = '';
+-- Frequencies are read from the index alone as long as the visibility map is fresh.
+select hermes_memory.make_partitions(
+  'term_blocks', 'with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05)');
 -- Numbers sessions (in stretches of turns) and entry versions within the text index; never shown to a caller.
 create sequence hermes_memory.lex_numbers as bigint maxvalue 2147483647;
 

@@ -1,5 +1,5 @@
--- The wall: row-level security by the caller's context, and the few functions that may look past it.
--- The runtime role's name is in the transaction-local setting hermes_memory.runtime_role.
+-- The wall: row-level security by the caller's context. Policies hold for every role but the owner; grants (0005) say
+-- which roles come as far as the wall. Security is enabled, not forced: the owner's narrow functions look past it.
 
 -- Who is asking, as set for this transaction. '' is what SET LOCAL leaves behind and counts as nobody.
 create function hermes_memory.ctx_theme() returns text language sql stable parallel safe
@@ -20,28 +20,69 @@ set search_path = pg_catalog, pg_temp as $$
        and not exists (select from hermes_memory.sinks s where s.theme = a.agent_identity)
     union all
     select g.source from hermes_memory.theme_grants g
-     where me.read_policy = 'grants' and g.reader = me.theme and (g.expires_at is null or g.expires_at > now())
+     where me.read_policy = 'grants' and g.reader = me.theme and g.source <> me.theme
+       and (g.expires_at is null or g.expires_at > now())
        and not exists (select from hermes_memory.sinks s where s.theme = g.source)) end
   from (select nullif(current_setting('hermes_memory.theme', true), '') as theme,
                (select i.read_policy from hermes_memory.installation i) as read_policy) as me
 $$;
 
--- Puts the wall around a table: read what is visible, add, change and remove what is one's own.
-create function hermes_memory.raise_wall(guarded text, runtime_role text, rights text) returns void language plpgsql
+-- Puts the wall around a table with theme and subject: read what is visible, add, change and remove what is one's own.
+create function hermes_memory.raise_wall(guarded text) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
   execute format('alter table hermes_memory.%I enable row level security', guarded);
-  execute format($p$create policy wall_read on hermes_memory.%I for select to %I using
+  execute format($p$create policy wall_read on hermes_memory.%I for select using
     (subject = (select hermes_memory.ctx_subject())
-     or (subject = '' and agent_identity in (select unnest(hermes_memory.ctx_themes()))))$p$, guarded, runtime_role);
-  execute format($p$create policy wall_add on hermes_memory.%I for insert to %I with check
+     or (subject = '' and agent_identity in (select unnest(hermes_memory.ctx_themes()))))$p$, guarded);
+  execute format($p$create policy wall_add on hermes_memory.%I for insert with check
     (agent_identity = (select hermes_memory.ctx_theme())
-     and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded, runtime_role);
-  execute format($p$create policy wall_change on hermes_memory.%I for update to %I using
+     and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded);
+  execute format($p$create policy wall_change on hermes_memory.%I for update using
     (agent_identity = (select hermes_memory.ctx_theme())
-     and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded, runtime_role);
-  execute format($p$create policy wall_remove on hermes_memory.%I for delete to %I using
+     and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded);
+  execute format($p$create policy wall_remove on hermes_memory.%I for delete using
     (agent_identity = (select hermes_memory.ctx_theme())
-     and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded, runtime_role);
-  execute format('grant %s on hermes_memory.%I to %I', rights, guarded, runtime_role);
+     and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded);
 end $$;
+
+select hermes_memory.raise_wall(guarded)
+  from unnest(array['memory_entries', 'sessions', 'conversations', 'term_blocks', 'embedding_jobs', 'inbox',
+                    'memory_agent_edges', 'history']) as guarded;
+
+-- The registry has no subjects: one sees the themes one may read and keeps one's own line.
+alter table hermes_memory.memory_agents enable row level security;
+create policy wall_read on hermes_memory.memory_agents for select
+  using (agent_identity in (select unnest(hermes_memory.ctx_themes())));
+create policy wall_add on hermes_memory.memory_agents for insert
+  with check (agent_identity = (select hermes_memory.ctx_theme()));
+create policy wall_change on hermes_memory.memory_agents for update
+  using (agent_identity = (select hermes_memory.ctx_theme()));
+
+-- Nobody but the owner has business here; without a policy the wall lets nothing through, whatever is granted later.
+alter table hermes_memory.seals enable row level security;
+alter table hermes_memory.theme_grants enable row level security;
+alter table hermes_memory.memory_maintenance_log enable row level security;
+
+-- What a theme holds, as far as the reader may see it.
+create view hermes_memory.v_agent_memory with (security_invoker = true) as
+select a.agent_identity, a.first_seen_at, a.last_seen_at, e.entries, s.sessions, s.turns, d.delegations, d.last_child
+  from hermes_memory.memory_agents a
+ cross join lateral (select count(*) as entries from hermes_memory.memory_entries m
+                      where m.agent_identity = a.agent_identity) e
+ cross join lateral (select count(*) as sessions, coalesce(sum(n.turns), 0) as turns from hermes_memory.sessions n
+                      where n.agent_identity = a.agent_identity) s
+ cross join lateral (select count(*) as delegations,
+                            (array_agg(g.child_identity order by g.created_at desc))[1] as last_child
+                       from hermes_memory.memory_agent_edges g where g.agent_identity = a.agent_identity) d;
+
+-- How often a lexeme occurs in a document, 0 to 5, where 5 stands for more as well: reads back what ts_rank makes of
+-- 1, 2, 3, 4, ... occurrences (.61, .76, .83, .87, ... the partial sums of 1/n² over their limit).
+create function hermes_memory.term_frequency(lex tsvector, term tsquery) returns int
+language sql immutable strict parallel safe
+return width_bucket(ts_rank('{1,1,1,1}'::real[], lex, term)::double precision, array[.01, .7, .79, .85, .88]::float8[]);
+
+-- The query for exactly this lexeme, whatever characters it is made of.
+create function hermes_memory.term_query(lexeme text) returns tsquery
+language sql immutable strict parallel safe
+return ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;

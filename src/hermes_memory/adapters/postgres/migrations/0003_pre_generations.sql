@@ -1,0 +1,79 @@
+-- Embedding generations: vectors live in tables of their own, one per kind and generation, so that a new model is filled
+-- beside the old one and switched to, or back, by one row.
+
+create function hermes_memory.make_vector_table(vectors text, dimension int, extra_column text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format(
+    $t$create table hermes_memory.%I (
+      agent_identity text collate "C" not null check (agent_identity <> ''),
+      row_id uuid not null,
+      part smallint not null default 0 check (part >= 0),
+      subject bytea not null default '' check (octet_length(subject) in (0, 32)),
+      %s
+      embedding public.halfvec(%s) not null,
+      primary key (row_id, agent_identity, part),
+      constraint sink_rows_have_a_subject
+        check (octet_length(subject) = 32 or agent_identity not in ('whatsapp-dm', 'external-group', '_bench'))
+    ) partition by hash (agent_identity)$t$, vectors, extra_column, dimension);
+  execute format('create index on hermes_memory.%I (subject, agent_identity)', vectors);
+  perform hermes_memory.make_partitions(vectors);
+  perform hermes_memory.raise_wall(vectors);
+end $$;
+
+-- Makes a generation and returns its number. Every row stored so far waits for a vector of it. The first one is used at
+-- once; a later one is filled first and then activated.
+create function hermes_memory.make_generation(model text, dimension int) returns int language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  made int;
+begin
+  -- Whoever stores a row after this sees the generation; whoever stored one before has committed it.
+  lock table hermes_memory.memory_entries, hermes_memory.conversations in share mode;
+  select coalesce(max(m.generation), 0) + 1 into made from hermes_memory.embedding_models m;
+  insert into hermes_memory.embedding_models (generation, model, dimension)
+  values (made, make_generation.model, make_generation.dimension);
+  perform hermes_memory.make_vector_table('entry_vectors_g' || made, make_generation.dimension,
+                                          'target text collate "C" not null check (target in (''memory'', ''user'')),');
+  perform hermes_memory.make_vector_table('turn_vectors_g' || made, make_generation.dimension, '');
+  insert into hermes_memory.embedding_jobs (agent_identity, row_id, generation, subject, kind, content_hash, not_before)
+  select e.agent_identity, e.id, made, e.subject, 'entry', e.content_hash, now() from hermes_memory.memory_entries e
+  union all
+  select c.agent_identity, c.id, made, c.subject, 'turn', c.content_hash, now()
+    from hermes_memory.conversations c where c.embed;
+  if (select i.active_generation is null from hermes_memory.installation i) then
+    perform hermes_memory.activate_generation(made);
+  end if;
+  return made;
+end $$;
+
+-- Lets recall use a generation from now on. Its index is made here, after it was filled, which is much cheaper.
+create function hermes_memory.activate_generation(wanted int) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  vectors text;
+begin
+  foreach vectors in array array['entry_vectors_g' || wanted, 'turn_vectors_g' || wanted] loop
+    execute format('create index if not exists %I on hermes_memory.%I using hnsw (embedding public.halfvec_cosine_ops)',
+                   vectors || '_near', vectors);
+  end loop;
+  update hermes_memory.installation i set active_generation = m.generation
+    from hermes_memory.embedding_models m where m.generation = wanted;
+  if not found then
+    raise exception 'there is no embedding generation %', wanted using errcode = 'no_data_found';
+  end if;
+end $$;
+
+-- Removes the vectors of rows of the caller's theme, in all generations. It runs as the caller: the wall holds.
+create function hermes_memory.forget_vectors(theme text, ids uuid[]) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  made int;
+begin
+  for made in select m.generation from hermes_memory.embedding_models m loop
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any($2)', 'entry_vectors_g' || made)
+      using theme, ids;
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any($2)', 'turn_vectors_g' || made)
+      using theme, ids;
+  end loop;
+end $$;

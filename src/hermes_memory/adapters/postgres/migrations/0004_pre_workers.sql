@@ -1,0 +1,125 @@
+-- The few questions and acts that concern rows of all themes: the embed stage and the operator's counts. Each runs as
+-- the owner, does one thing, and gives away no more than its worker needs.
+
+-- Takes due jobs of the active generation for a time. Those that failed before come last. A job whose row is gone comes
+-- with no content, to be ended.
+create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision)
+returns table (agent_identity text, row_id uuid, generation int, subject bytea, kind text, content text,
+               content_hash bytea, attempts int)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- EXECUTE plans for the values at hand: a cached plan would expect any number of jobs and scan them all.
+  return query execute $q$
+    with due as materialized (
+      select j.agent_identity, j.row_id, j.generation from hermes_memory.embedding_jobs j
+       where j.generation = (select i.active_generation from hermes_memory.installation i)
+         and j.parked_reason is null and j.not_before <= now()
+       order by j.attempts, j.not_before limit $1 for update skip locked),
+    taken as (
+      update hermes_memory.embedding_jobs j set not_before = now() + make_interval(secs => $2) from due d
+       where j.agent_identity = d.agent_identity and j.row_id = d.row_id and j.generation = d.generation
+      returning j.agent_identity, j.row_id, j.generation, j.subject, j.kind, j.content_hash, j.attempts)
+    select t.agent_identity, t.row_id, t.generation, t.subject, t.kind, coalesce(e.content, c.content), t.content_hash,
+           t.attempts
+      from taken t
+      left join hermes_memory.memory_entries e
+        on t.kind = 'entry' and e.agent_identity = t.agent_identity and e.id = t.row_id
+      left join hermes_memory.conversations c
+        on t.kind = 'turn' and c.agent_identity = t.agent_identity and c.id = t.row_id
+     order by t.attempts$q$ using wanted, lease_seconds;
+end $$;
+
+-- Stores the vectors of jobs of one generation and ends the jobs. Theme, subject and target are copied from the row,
+-- never taken from the worker; a row that changed since is passed over. Vectors come one after the other in `embeddings`,
+-- `dimension` numbers each.
+create function hermes_memory.store_vectors(of_generation int, themes text[], ids uuid[], kinds text[], hashes bytea[],
+                                            dimension int, embeddings real[])
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- The row's lock keeps it from being changed or removed before its vector is there to be removed with it.
+  execute format($q$
+    insert into hermes_memory.%I (agent_identity, row_id, part, subject, target, embedding)
+    select r.agent_identity, r.id, 0, r.subject, r.target, ($5[(u.n - 1) * $6 + 1 : u.n * $6])::public.halfvec
+      from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
+      join hermes_memory.memory_entries r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
+     where u.kind = 'entry' for share of r
+    on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding$q$,
+    'entry_vectors_g' || of_generation) using themes, ids, kinds, hashes, embeddings, dimension;
+  execute format($q$
+    insert into hermes_memory.%I (agent_identity, row_id, part, subject, embedding)
+    select r.agent_identity, r.id, 0, r.subject, ($5[(u.n - 1) * $6 + 1 : u.n * $6])::public.halfvec
+      from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
+      join hermes_memory.conversations r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
+     where u.kind = 'turn' for share of r
+    on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding$q$,
+    'turn_vectors_g' || of_generation) using themes, ids, kinds, hashes, embeddings, dimension;
+  perform hermes_memory.end_embedding_jobs(of_generation, themes, ids, hashes);
+end $$;
+
+-- Ends jobs, as long as they are for the content that the worker saw.
+create function hermes_memory.end_embedding_jobs(of_generation int, themes text[], ids uuid[], hashes bytea[])
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  delete from hermes_memory.embedding_jobs j using unnest(themes, ids, hashes) as u(theme, id, hash)
+   where j.agent_identity = u.theme and j.row_id = u.id and j.generation = of_generation and j.content_hash = u.hash
+$$;
+
+-- Gives jobs back until a time from now, and counts the attempt.
+create function hermes_memory.postpone_embedding_jobs(of_generation int, themes text[], ids uuid[], hashes bytea[],
+                                                      seconds double precision)
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update hermes_memory.embedding_jobs j
+     set attempts = j.attempts + 1, not_before = clock_timestamp() + make_interval(secs => seconds)
+    from unnest(themes, ids, hashes) as u(theme, id, hash)
+   where j.agent_identity = u.theme and j.row_id = u.id and j.generation = of_generation and j.content_hash = u.hash
+$$;
+
+-- Sets a job aside that cannot succeed.
+create function hermes_memory.park_embedding_job(of_generation int, theme text, id uuid, hash bytea, reason text)
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update hermes_memory.embedding_jobs j set parked_reason = reason
+   where j.agent_identity = theme and j.row_id = id and j.generation = of_generation and j.content_hash = hash
+$$;
+
+create function hermes_memory.embedding_backlog() returns table (waiting bigint, parked bigint)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select count(*) filter (where j.parked_reason is null), count(*) filter (where j.parked_reason is not null)
+    from hermes_memory.embedding_jobs j
+   where j.generation = (select i.active_generation from hermes_memory.installation i)
+$$;
+
+-- Stores the measured cosine levels of a generation.
+create function hermes_memory.calibrate_generation(wanted int, unrelated double precision, related double precision)
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update hermes_memory.embedding_models m set unrelated_cosine = unrelated, related_cosine = related
+   where m.generation = wanted
+$$;
+
+-- How much there is of everything, over all themes: numbers alone.
+create function hermes_memory.store_counts()
+returns table (themes bigint, entries bigint, turns bigint, vectors bigint, waiting bigint, parked bigint)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  active int := (select i.active_generation from hermes_memory.installation i);
+begin
+  select count(*) into themes from hermes_memory.memory_agents;
+  select count(*) into entries from hermes_memory.memory_entries;
+  select count(*) into turns from hermes_memory.conversations;
+  select b.waiting, b.parked into waiting, parked from hermes_memory.embedding_backlog() b;
+  vectors := 0;
+  if active is not null then
+    execute format('select (select count(*) from hermes_memory.%I where part = 0)
+                         + (select count(*) from hermes_memory.%I where part = 0)',
+                   'entry_vectors_g' || active, 'turn_vectors_g' || active) into vectors;
+  end if;
+  return next;
+end $$;
+
+-- Which of these contents mirror a home's files under somebody's subject. Whoever asks shows the content itself, so the
+-- answer tells nothing new.
+create function hermes_memory.private_copies(home text, targets text[], hashes bytea[])
+returns table (target text, content_hash bytea)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select distinct e.target, e.content_hash from hermes_memory.memory_entries e
+    join unnest(targets, hashes) as u(target, hash) on e.target = u.target and e.content_hash = u.hash
+   where e.source = home and e.subject <> ''
+$$;

@@ -1,0 +1,211 @@
+"""The pool of connections, and the transaction as the store's modules know it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import anyio
+import asyncpg
+
+from hermes_memory.adapters.postgres.context import caller_settings, opening
+from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, translated
+from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
+from hermes_memory.domain.model import Caller
+
+if TYPE_CHECKING:
+    Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
+
+ROLLBACK_SECONDS: Final = 0.5
+CLIENT_GRACE_SECONDS: Final = 0.1
+"""How much longer than the server the client waits, so that it is the server that ends a slow statement."""
+
+
+class Transaction:
+    """An open transaction on behalf of a caller; every statement ends with the transaction's time budget.
+
+    Its methods raise what the driver raises: `Pool.transaction` translates it.
+    """
+
+    __slots__ = ("_connection", "_deadline")
+
+    def __init__(self, connection: Connection, deadline: float) -> None:
+        self._connection = connection
+        self._deadline = deadline
+
+    def remaining(self) -> float:
+        """Return the seconds left.
+
+        Raises:
+            TimeoutError: There are none.
+        """
+        left = self._deadline - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise TimeoutError
+        return left + CLIENT_GRACE_SECONDS
+
+    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
+        """Run a statement and return its rows."""
+        return await self._connection.fetch(statement, *arguments, timeout=self.remaining())
+
+    async def fetch_row(self, statement: str, *arguments: object) -> asyncpg.Record | None:
+        """Run a statement and return its first row, None when there is none."""
+        return await self._connection.fetchrow(statement, *arguments, timeout=self.remaining())
+
+    async def fetch_value(self, statement: str, *arguments: object) -> Any:
+        """Run a statement and return the first value of its first row, None when there is none."""
+        return await self._connection.fetchval(statement, *arguments, timeout=self.remaining())
+
+    async def execute(self, statement: str, *arguments: object) -> None:
+        """Run a statement whose rows do not matter."""
+        await self._connection.execute(statement, *arguments, timeout=self.remaining())
+
+    async def act_for(self, caller: Caller) -> None:
+        """Make another caller the one who is asking, for the rest of the transaction."""
+        await self.execute(caller_settings(caller))
+
+    async def set_local(self, *settings: str) -> None:
+        """Make settings (`name = value`, safe as SQL) for the rest of the transaction."""
+        await self.execute("; ".join(f"set local {setting}" for setting in settings))
+
+
+class Pool:
+    """Connections of the runtime role, made when first needed and closed when idle.
+
+    Making one does nothing: no connection, no task, no look at the address. All methods belong to one event loop.
+
+    Args:
+        dsn: Address of the database.
+        max_size: Connections at most.
+        connect_timeout: Seconds to wait for a connection.
+        command_timeout: Seconds to wait for a statement that has no other limit.
+        statement_cache_size: Prepared statements a connection keeps; 0 behind a transaction pooler.
+        idle_seconds: Seconds after which an unused connection is closed.
+        application_name: What the server's activity view shows.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        max_size: int = 4,
+        connect_timeout: float = 3.0,
+        command_timeout: float = 5.0,
+        statement_cache_size: int = 100,
+        idle_seconds: float = 30.0,
+        application_name: str = "hermes_memory",
+    ) -> None:
+        self._dsn = dsn
+        self._max_size = max_size
+        self._connect_timeout = connect_timeout
+        self._command_timeout = command_timeout
+        self._statement_cache_size = statement_cache_size
+        self._idle_seconds = idle_seconds
+        self._application_name = application_name
+        self._opened: asyncpg.Pool[asyncpg.Record] | None = None
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def transaction(
+        self,
+        caller: Caller | None,
+        *,
+        timeout: float,
+        read_only: bool = False,
+        settings: Iterable[str] = (),
+    ) -> AsyncIterator[Transaction]:
+        """Open a transaction on behalf of a caller, or of nobody; commit it at the end, roll it back on any error.
+
+        Args:
+            caller: Whose context the wall sees.
+            timeout: Seconds for everything: connection, statements and commit.
+            read_only: Whether the transaction only reads. A time limit then is the caller's deadline, not a fault of
+                the store.
+            settings: Further `name = value` settings for the transaction, safe as SQL.
+
+        Raises:
+            StoreUnavailable: No connection in time, or it broke; a write may or may not have been committed.
+            DeadlineExceeded: A reading transaction took longer than `timeout`.
+            SchemaNotApplied: Tables, functions or grants are missing.
+            DeliveryRejected: The database refuses what a statement holds.
+        """
+        deadline = asyncio.get_running_loop().time() + timeout
+        with translated(DeadlineExceeded if read_only else StoreUnavailable):
+            async with self._connection(timeout) as connection:
+                transaction = Transaction(connection, deadline)
+                try:
+                    # Several statements without arguments travel as one message: one round trip, not five.
+                    await transaction.execute(opening(caller, read_only=read_only, timeout=timeout, settings=settings))
+                    yield transaction
+                    await transaction.execute("commit")
+                except BaseException:
+                    await _roll_back(connection)
+                    raise
+
+    async def close(self, timeout: float = 1.0) -> None:
+        """Close all connections, those in use too once `timeout` seconds have passed. Called again it does nothing."""
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        try:
+            with anyio.move_on_after(timeout):
+                await opened.close()
+        except DRIVER_ERRORS:
+            pass
+        finally:
+            opened.terminate()
+
+    @asynccontextmanager
+    async def _connection(self, timeout: float) -> AsyncIterator[Connection]:
+        with translated(StoreUnavailable):
+            opened = await self._open()
+            connection = await opened.acquire(timeout=timeout)
+        try:
+            yield connection
+        finally:
+            await opened.release(connection, timeout=ROLLBACK_SECONDS)
+
+    async def _open(self) -> asyncpg.Pool[asyncpg.Record]:
+        async with self._opening:
+            if self._opened is None:
+                self._opened = await asyncpg.create_pool(
+                    self._dsn,
+                    min_size=0,
+                    max_size=self._max_size,
+                    timeout=self._connect_timeout,
+                    command_timeout=self._command_timeout,
+                    statement_cache_size=self._statement_cache_size,
+                    max_inactive_connection_lifetime=self._idle_seconds,
+                    server_settings={"application_name": self._application_name},
+                    init=_check_connection,
+                    reset=_nothing_to_reset,
+                )
+            return self._opened
+
+
+async def _check_connection(connection: Connection) -> None:
+    settings: Any = connection.get_settings()
+    if settings.standard_conforming_strings != "on":
+        raise ConfigurationError(
+            "the database has standard_conforming_strings off, which makes names unsafe to quote: turn it on for "
+            "the runtime role"
+        )
+
+
+async def _nothing_to_reset(connection: Connection) -> None:
+    """Spare the usual RESET ALL round trip: every setting of ours ends with its transaction."""
+
+
+async def _roll_back(connection: Connection) -> None:
+    """End a failed transaction within a bounded time, or else the connection with it. Runs on when cancelled."""
+    with anyio.move_on_after(ROLLBACK_SECONDS, shield=True):
+        try:
+            await connection.execute("rollback", timeout=ROLLBACK_SECONDS)
+        except DRIVER_ERRORS:
+            pass
+        else:
+            return
+    with suppress(asyncpg.InterfaceError):  # the driver has let go of it already
+        connection.terminate()
