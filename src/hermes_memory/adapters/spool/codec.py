@@ -43,6 +43,7 @@ from hermes_memory.domain.operations import (
 )
 
 VERSION: Final = 1
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Plain: TypeAlias = dict[str, Any]
 """A JSON object. What it holds is checked by the reader of each type."""
@@ -64,7 +65,7 @@ def encode(operation: Operation) -> bytes:
     """
     plain = {"v": VERSION, **_plain_operation(operation)}
     try:
-        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+        text = _JSON.encode(plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput("metadata holds only what JSON can: text, numbers, lists", field="metadata") from error
     return text.encode("utf-8", "surrogatepass")
@@ -79,14 +80,19 @@ def decode(body: bytes) -> Operation:
     """
     try:
         plain = json.loads(body.decode("utf-8", "surrogatepass"))
-        version = plain["v"]
-        if isinstance(version, int) and version > VERSION:
-            raise UnknownVersion(
-                f"a spooled operation has format {version}, this version reads up to {VERSION}: upgrade hermes_memory"
-            )
+        _check_version(plain["v"])
         return _OPERATIONS[plain["type"]](plain)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidInput) as error:
         raise UnreadableOperation("a spooled body is not an operation") from error
+
+
+def _check_version(version: object) -> None:
+    if not isinstance(version, int) or version < 1:
+        raise ValueError("v")
+    if version > VERSION:
+        raise UnknownVersion(
+            f"a spooled operation has format {version}, this version reads up to {VERSION}: upgrade hermes_memory"
+        )
 
 
 def _plain_operation(operation: Operation) -> Plain:
@@ -171,7 +177,7 @@ def _replacement(plain: Plain) -> ReplaceEntry:
         stamp=_stamp(plain["stamp"]),
         selector=_selector(plain["selector"]),
         content=_text(plain, "content"),
-        upsert=bool(plain["upsert"]),
+        upsert=_flag(plain, "upsert"),
         source=_source(plain),
     )
 
@@ -224,8 +230,8 @@ def _turn(plain: Plain) -> TurnDraft:
         at=datetime.fromisoformat(plain["at"]),
         origin=Origin(plain["origin"]),
         speaker=_optional(plain, "speaker"),
-        occurrence=int(plain["occurrence"]),
-        embed=bool(plain["embed"]),
+        occurrence=_number(plain, "occurrence"),
+        embed=_flag(plain, "embed"),
         metadata=_metadata(plain),
     )
 
@@ -271,6 +277,20 @@ _OPERATIONS: Final[dict[str, Callable[[Plain], Operation]]] = {
 def _text(plain: Plain, key: str) -> str:
     value = plain[key]
     if not isinstance(value, str):
+        raise TypeError(key)
+    return value
+
+
+def _flag(plain: Plain, key: str) -> bool:
+    value = plain[key]
+    if not isinstance(value, bool):
+        raise TypeError(key)
+    return value
+
+
+def _number(plain: Plain, key: str) -> int:
+    value = plain[key]
+    if not isinstance(value, int):
         raise TypeError(key)
     return value
 

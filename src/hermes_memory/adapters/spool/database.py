@@ -64,7 +64,7 @@ _TABLES: Final = (
 # cell_size_check meets damage where it is read and not later.
 _SET_UP: Final = (
     "PRAGMA journal_mode = WAL",
-    "PRAGMA wal_autocheckpoint = 64",
+    "PRAGMA wal_autocheckpoint = 128",
     "PRAGMA journal_size_limit = 1048576",
     "PRAGMA secure_delete = ON",
     "PRAGMA cell_size_check = ON",

@@ -56,6 +56,9 @@ class LockFile:
             os.close(self._descriptor)
             self._descriptor = None
 
+    def __del__(self) -> None:
+        self.forget()
+
 
 class WriteLock:
     """The flock in front of SQLite's own write lock, because SQLite waits by sleeping and this one does not.
