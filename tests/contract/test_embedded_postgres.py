@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -542,3 +543,18 @@ async def test_the_test_server_clones_and_drops_databases(monkeypatch: pytest.Mo
         directory = server.directory
     assert directory
     assert not directory.exists()
+
+
+def test_the_test_server_of_a_killed_run_is_swept_by_the_next(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.delenv(DSN_VARIABLE, raising=False)
+    monkeypatch.setenv("TMPDIR", str(root))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    program = "import os; from tests.support.postgres import *; s = TestServer().__enter__(); os.kill(os.getpid(), 9)"
+    repository = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=60, cwd=repository)
+    assert postgres_below(root)
+    with TestServer() as server:
+        assert list(root.glob("hermes-memory-server-*")) == [server.directory]
+
+    assert postgres_below(root) == []
+    assert list(root.glob("hermes-memory-*")) == []

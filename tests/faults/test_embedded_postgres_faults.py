@@ -18,6 +18,7 @@ import pytest
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres, find_binaries
 from hermes_memory.adapters.embedded_postgres import server as server_module
+from hermes_memory.adapters.embedded_postgres.account import choose_account
 from hermes_memory.adapters.embedded_postgres.filelock import FileLock
 from hermes_memory.adapters.embedded_postgres.layout import start_lock_path
 from hermes_memory.domain.errors import StoreUnavailable
@@ -41,8 +42,9 @@ def root(template: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def foreigner() -> Iterator[int]:
-    """The process id of a living process that has nothing to do with Postgres."""
-    with subprocess.Popen(["sleep", "600"]) as process:
+    """The id of a living process that has nothing to do with Postgres, but the account that would run it."""
+    account = choose_account()
+    with subprocess.Popen(["sleep", "600"], user=account.uid if account.switches else None) as process:
         yield process.pid
         process.kill()
 
@@ -345,6 +347,29 @@ def test_a_forked_child_can_become_a_user_of_its_own(root: Path) -> None:
     assert postgres_below(root)
     postgres.release()
     assert postgres_below(root) == []
+
+
+def test_a_forked_child_does_not_keep_the_locks_its_parent_held_at_the_fork(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "some.lock")
+    assert lock.try_exclusive()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    os.close(reader)
+    lock.abandon()  # what the kernel does when the parent is killed
+
+    wait_until(lambda: _is_free(tmp_path / "some.lock"))
+    assert _runs(child)
+    os.close(writer)
+    os.waitpid(child, 0)
+
+
+def _is_free(path: Path) -> bool:
+    with FileLock(path) as lock:
+        return lock.try_exclusive()
 
 
 # -- waits ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -20,13 +21,13 @@ import asyncpg
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
 from hermes_memory.adapters.embedded_postgres.filelock import FileLock
-from hermes_memory.adapters.embedded_postgres.layout import users_lock_path
 
 DSN_VARIABLE: Final = "HERMES_MEMORY_TEST_DSN"
 
 # Nothing outlives the test run, so nothing has to survive a power cut.
 _SETTINGS: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
 _PREFIX: Final = "hermes-memory-server-"
+_ALIVE: Final = "alive.lock"
 _CONNECT_SECONDS = 30.0
 
 
@@ -44,20 +45,22 @@ class TestServer:
         self.superuser_dsn = os.environ.get(DSN_VARIABLE, "")
         self.directory: Path | None = None
         self._postgres: EmbeddedPostgres | None = None
+        self._alive: FileLock | None = None
 
     def __enter__(self) -> TestServer:
         if not self.superuser_dsn:
-            self._start(_fresh_directory())
+            _sweep()
+            self.directory, self._alive = _fresh_directory()
+            self._postgres = _supervisor(self.directory)
+            self.superuser_dsn = self._postgres.acquire().dsn()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if self._postgres:
+        if self._postgres and self._alive and self.directory:
+            with self._alive:
                 self._postgres.release()
-        finally:
-            if self.directory:
                 shutil.rmtree(self.directory)
 
     def dsn(self, database: str, *, user: str | None = None) -> str:
@@ -81,12 +84,6 @@ class TestServer:
         """Drop a database, ending the connections to it. A missing one is fine."""
         await self._execute(f"DROP DATABASE IF EXISTS {_quoted(name)} WITH (FORCE)")
 
-    def _start(self, directory: Path) -> None:
-        _sweep(directory)
-        self.directory = directory
-        self._postgres = _supervisor(directory)
-        self.superuser_dsn = self._postgres.acquire().dsn()
-
     async def _execute(self, statement: str) -> None:
         connection = await asyncpg.connect(self.superuser_dsn, timeout=_CONNECT_SECONDS, command_timeout=60.0)
         try:
@@ -95,10 +92,14 @@ class TestServer:
             await connection.close()
 
 
-def _fresh_directory() -> Path:
-    directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    directory.chmod(0o711)
-    return directory
+def _fresh_directory() -> tuple[Path, FileLock]:
+    """Return a new directory and the lock that says that its test run is alive."""
+    draft = Path(tempfile.mkdtemp(prefix="hermes-memory-new-"))
+    draft.chmod(0o711)
+    alive = FileLock(draft / _ALIVE)
+    assert alive.try_exclusive()
+    # Only now may others look at it: they take a lock that is free for that of a killed run.
+    return draft.rename(draft.with_name(f"{_PREFIX}{secrets.token_hex(6)}")), alive
 
 
 def _supervisor(directory: Path) -> EmbeddedPostgres:
@@ -107,19 +108,16 @@ def _supervisor(directory: Path) -> EmbeddedPostgres:
     )
 
 
-def _sweep(newest: Path) -> None:
+def _sweep() -> None:
     """Stop and remove the servers of test runs that were killed before they could do it themselves."""
-    for directory in newest.parent.glob(f"{_PREFIX}*"):
-        users = users_lock_path(directory / "postgres")
-        if not users.exists() or directory.stat().st_uid != os.geteuid():
-            continue  # somebody is just beginning, or is not us
-        with FileLock(users) as lock:
-            abandoned = lock.try_exclusive()
-        if abandoned:
-            killed = _supervisor(directory)
-            killed.acquire()
-            killed.release()
-            shutil.rmtree(directory, ignore_errors=True)  # its own run may be doing the same
+    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        # The directory may just have been removed, or be another user's.
+        with suppress(FileNotFoundError, PermissionError), FileLock(directory / _ALIVE, create=False) as alive:
+            if alive.try_exclusive():
+                killed = _supervisor(directory)
+                killed.acquire()
+                killed.release()
+                shutil.rmtree(directory)
 
 
 def _quoted(name: str) -> str:
