@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import threading
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -140,11 +141,11 @@ def answering(change: Callable[[Vectors], object]) -> Fault:
     return fault
 
 
-def with_body(text: str, *, content_type: str = "application/json", status: int = 200) -> Fault:
+def with_body(text: str, *, content_type: str = "application/json", headers: dict[str, str] | None = None) -> Fault:
     """Answer with a body of one's own."""
 
     async def fault(_: EmbeddingServer, __: web.Request, ___: Asked) -> web.StreamResponse:
-        return web.Response(text=text, content_type=content_type, status=status)
+        return web.Response(text=text, content_type=content_type, headers=headers)
 
     return fault
 
@@ -224,13 +225,23 @@ def redirect(to: str, code: int = 307) -> Fault:
     return fault
 
 
-def packed(megabytes: int = 0, *, encoding: str = "gzip") -> Fault:
-    """Answer rightly and packed; with `megabytes`, as a small body that unpacks to that much white space."""
+def packed(*, encoding: str = "gzip") -> Fault:
+    """Answer rightly and packed."""
 
     async def fault(server: EmbeddingServer, _: web.Request, asked: Asked) -> web.StreamResponse:
-        text = json.dumps(shaped(asked.shape, server.vectors(asked.texts))).encode()
-        body = gzip.compress(b" " * (megabytes * 1024 * 1024) + text)
+        body = gzip.compress(json.dumps(shaped(asked.shape, server.vectors(asked.texts))).encode())
         return web.Response(body=body, headers={"Content-Encoding": encoding, "Content-Type": "application/json"})
+
+    return fault
+
+
+def gzip_bomb(megabytes: int) -> Fault:
+    """Answer with a small body that unpacks to `megabytes` of white space."""
+    packer = zlib.compressobj(level=1, wbits=31)
+    body = b"".join(packer.compress(b" " * 1_048_576) for _ in range(megabytes)) + packer.flush()
+
+    async def fault(_: EmbeddingServer, __: web.Request, ___: Asked) -> web.StreamResponse:
+        return web.Response(body=body, headers={"Content-Encoding": "gzip", "Content-Type": "application/json"})
 
     return fault
 
@@ -241,7 +252,7 @@ def oversized(megabytes: int) -> Fault:
     async def fault(_: EmbeddingServer, request: web.Request, __: Asked) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        for _ in range(megabytes * 16):
+        for _chunk in range(megabytes * 16):
             if request.transport is None or request.transport.is_closing():
                 break
             await response.write(b" " * 65_536)

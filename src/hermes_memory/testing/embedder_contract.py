@@ -8,12 +8,13 @@ class TestMyEmbedder(EmbedderContract):
         yield embedder
         await embedder.aclose()
 ```
-"""  # noqa: D400, D415 - the first line introduces the example
+"""  # noqa: D415 - the first line introduces the example
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import mul
 
 import anyio
 import pytest
@@ -37,7 +38,8 @@ TEXTS = (
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
     """Return the cosine of two vectors."""
-    return math.sumprod(one, other) / (math.hypot(*one) * math.hypot(*other))
+    product: float = sum(map(mul, one, other))
+    return product / (math.hypot(*one) * math.hypot(*other))
 
 
 @pytest.mark.asyncio

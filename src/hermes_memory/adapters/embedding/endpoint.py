@@ -20,6 +20,8 @@ from hermes_memory.domain.errors import ConfigurationError
 Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 
 _HOST_NAME: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,62}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,62}[a-z0-9_])?)*\.?")
+_ODD_ADDRESS: Final = re.compile(r"((0x[0-9a-f]*|[0-9]+)\.?)+")
+"""What a resolver takes for an address though it is not written as one: 2852039166, 0xa9.254.1."""
 _PATH: Final = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:@/-]*")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _SHARED: Final = ipaddress.IPv4Network("100.64.0.0/10")
@@ -116,8 +118,7 @@ def _literal(host: str) -> Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         pass
-    # "2852039166" and "0xa9fea9fe" are addresses to a resolver though they do not look like one.
-    if not _HOST_NAME.fullmatch(host) or re.fullmatch(r"[0-9.]+|.*\.?0x[0-9a-f]*\.?", host):
+    if not _HOST_NAME.fullmatch(host) or _ODD_ADDRESS.fullmatch(host):
         raise ConfigurationError(
             "the embedder's URL needs a host name or a plain IP address (a name with other letters in its xn-- form)"
         )
