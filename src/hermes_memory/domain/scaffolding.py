@@ -1,0 +1,136 @@
+"""What a host writes into a conversation in the user's name, and how to find the user's own words beside it.
+
+The markers below are the host's wording. They are compared literally, since that is all that tells its notes from
+what a person wrote in brackets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+SUMMARY_FLAG: Final = "_compressed_summary"
+_OTHER_FLAGS: Final = ("_empty_terminal_sentinel", "_thinking_prefill")
+
+_SUMMARY_STARTS: Final = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "[PRIOR CONTEXT")
+_SUMMARY_END: Final = "--- END OF CONTEXT SUMMARY"
+
+_NOTE_STARTS: Final = (
+    "[System note:",
+    "[System: You",
+    "[System: The previous response",
+    "[System: Continue",
+    "[Note: model was just switched",
+)
+"""Notes in front of the user's words, or in their place."""
+
+_TRAILERS: Final = (
+    "\n\n[System note:",
+    "\n\n[Your active task list was preserved across context compression]",
+)
+"""Notes after the user's words."""
+
+_MESSAGE_STARTS: Final = (
+    "[ASYNC DELEGATION",
+    "[Background process ",
+    "[IMPORTANT: Background process ",
+    "[IMPORTANT: MCP servers ",
+    "[IMPORTANT: The following skill(s) ",
+    "[IMPORTANT: You are running as a scheduled cron job",
+    "[Your active task list was preserved across context compression]",
+    "Continue from the compressed conversation context above.",
+    "You just executed tool calls but returned an empty response.",
+    "You've reached the maximum number of tool-calling iterations",
+)
+"""Messages that are the host's from beginning to end."""
+
+_CONTINUATIONS: Final = (
+    "[System: Your previous response was truncated",
+    "[System: The previous response was cut off",
+)
+"""Requests to go on in the middle of an answer: the next message is the answer's next part."""
+
+_SKILL_START: Final = "[IMPORTANT: The user has invoked the "
+_SKILL_INSTRUCTION: Final = "The user has provided the following instruction alongside the skill invocation: "
+_SKILL_INSTRUCTION_END: Final = "\n\n[Runtime note:"
+_BUNDLE_MARK: Final = " skill bundle,"
+_BUNDLE_INSTRUCTION: Final = "\nUser instruction: "
+_BUNDLE_INSTRUCTION_END: Final = "\n\n[Loaded as part of the "
+
+_NOT_AN_ANSWER: Final = frozenset({"(empty)", "Operation interrupted."})
+_MOST_NOTES: Final = 8
+
+
+def is_flagged(message: Mapping[object, object]) -> bool:
+    """Tell whether the host itself marks a message as not part of the conversation."""
+    return any(
+        value is True and isinstance(key, str) and (key in _OTHER_FLAGS or key.endswith("_synthetic"))
+        for key, value in message.items()
+    )
+
+
+def asks_to_continue(text: str) -> bool:
+    """Tell whether a message asks the assistant to go on in the middle of its answer."""
+    return text.startswith(_CONTINUATIONS)
+
+
+def own_words(text: str) -> str | None:
+    """Find what the user wrote in a message of the role "user".
+
+    Args:
+        text: The message, cleaned but uncut: a skill's text stands before the instruction given with it.
+
+    Returns:
+        The words; "" when the user said something without words, as by calling a skill; None when the message is the
+        host's alone.
+    """
+    if text.startswith(_SKILL_START):
+        return _instruction(text)
+    if text.startswith(_MESSAGE_STARTS):
+        return None
+    words = _without_notes(_after_summary(text))
+    return words if words or not text else None
+
+
+def own_answer(text: str) -> str:
+    """Find what the assistant said in a message of its own, "" when it is a summary or a stopgap of the host."""
+    return "" if text in _NOT_AN_ANSWER or text.startswith(_SUMMARY_STARTS) else text
+
+
+def after_summary(text: str) -> str:
+    """Return what follows a summary of earlier messages, "" when nothing does."""
+    _, _, rest = text.rpartition(_SUMMARY_END)
+    return rest.partition("---")[2].strip() if _SUMMARY_END in text else ""
+
+
+def _after_summary(text: str) -> str:
+    return after_summary(text) if text.startswith(_SUMMARY_STARTS) else text
+
+
+def _without_notes(text: str) -> str:
+    for _ in range(_MOST_NOTES):
+        if not text.startswith(_NOTE_STARTS):
+            break
+        text = _after_note(text)
+    for trailer in _TRAILERS:
+        text = text.partition(trailer)[0]
+    return text.strip()
+
+
+def _after_note(text: str) -> str:
+    """Return what follows the note at the beginning of a text. A note ends with its paragraph."""
+    _, mark, rest = text.partition("]\n\n")
+    if not mark and not text.endswith("]"):
+        _, _, rest = text.partition("]")
+    return rest.strip()
+
+
+def _instruction(text: str) -> str:
+    """Return the instruction given with a skill. A bundle has it before the skills' texts, a single skill after its."""
+    if _BUNDLE_MARK in text.partition("\n")[0]:
+        instruction = text.partition(_BUNDLE_INSTRUCTION)[2].partition(_BUNDLE_INSTRUCTION_END)[0]
+    elif _SKILL_INSTRUCTION in text:
+        instruction = text.rpartition(_SKILL_INSTRUCTION)[2].partition(_SKILL_INSTRUCTION_END)[0]
+    else:
+        instruction = ""
+    return instruction.strip()

@@ -1,0 +1,160 @@
+"""What was said in a conversation, taken from the host's list of messages.
+
+The host hands over the same exchange twice: when a turn ends, as two texts with the list beside them, and when a
+session ends, as the list alone. Both ways lead to the same words and ordinals here, so that a turn is stored once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from hermes_memory.domain import scaffolding
+from hermes_memory.domain.cleaning import clean_text
+from hermes_memory.domain.model import Role
+
+UNCUT: Final = 1 << 24
+"""Characters up to which a message is read while the user's words are looked for in it."""
+_IMAGES: Final = re.compile(r"\[[0-9]{1,4} images?\] ?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One message that was said.
+
+    Attributes:
+        role: `Role.USER` or `Role.ASSISTANT`.
+        content: What was said, cleaned and never empty.
+        occurrence: How many equal messages of the role came before in the conversation.
+    """
+
+    role: Role
+    content: str
+    occurrence: int
+
+
+def said_in(messages: object, *, max_chars: int) -> tuple[Said, ...]:
+    """Find what was said in a list of messages: the user's words, and to each the assistant's final answer.
+
+    Tool calls, remarks between tool calls, system messages and everything the host wrote in the user's name are left
+    out. An element that is no message costs nothing but itself, and a message of the user without usable content does
+    not take the answer with it.
+
+    Args:
+        messages: What the host gives: dictionaries with `role` and `content`, or anything else.
+        max_chars: Upper bound of a message's length.
+
+    Returns:
+        The messages in order. Earlier ones do not change when the conversation goes on.
+    """
+    counts: Counter[tuple[Role, str]] = Counter()
+    said: list[Said] = []
+    for role, content in _spoken(messages, max_chars):
+        key = (role, _key(content))
+        said.append(Said(role=role, content=content, occurrence=counts[key]))
+        counts[key] += 1
+    return tuple(said)
+
+
+def find_said(messages: object, role: Role, content: object, *, max_chars: int) -> Said | None:
+    """Find a text that the host hands over beside the list of messages: the last such message in the list.
+
+    An answer to which the host has added a paragraph for display is found as the conversation has it, without the
+    addition.
+
+    Returns:
+        The message as the list has it, or None when it is not there.
+    """
+    words = words_of(role, content, max_chars=max_chars)
+    spoken = [said for said in said_in(messages, max_chars=max_chars) if said.role is role]
+    for said in reversed(spoken):
+        if _key(said.content) == _key(words):
+            return said
+    if role is Role.ASSISTANT and spoken and words.startswith(f"{spoken[-1].content}\n\n"):
+        return spoken[-1]
+    return None
+
+
+def occurrence_of(messages: object, role: Role, content: object, *, max_chars: int) -> int | None:
+    """Tell the ordinal of the last message of this role and content in the list, or None when it is not there."""
+    said = find_said(messages, role, content, max_chars=max_chars)
+    return None if said is None else said.occurrence
+
+
+def words_of(role: Role, content: object, *, max_chars: int) -> str:
+    """Bring the content of a single message to the words that `said_in` finds in it, "" for none."""
+    if role is Role.USER:
+        return _cut(scaffolding.own_words(clean_text(content, max_chars=UNCUT)) or "", max_chars)
+    return _cut(scaffolding.own_answer(clean_text(content, max_chars=UNCUT)), max_chars)
+
+
+class _Event(Enum):
+    """What a message does to the answer that is being given."""
+
+    ANSWER = auto()
+    CONTINUATION = auto()
+    TOOL = auto()
+    NOTHING = auto()
+    USER = auto()
+
+
+def _spoken(messages: object, max_chars: int) -> Iterator[tuple[Role, str]]:
+    answer: list[str] = []
+    going_on = False
+    for event, text in _events(messages):
+        if event is _Event.USER:
+            yield from _answered(answer, max_chars)
+            if words := _cut(text, max_chars):
+                yield Role.USER, words
+        if event in {_Event.USER, _Event.TOOL} or (event is _Event.ANSWER and not going_on):
+            answer = []
+        if event is _Event.ANSWER:
+            answer.append(text)
+        if event is not _Event.NOTHING:
+            going_on = event is _Event.CONTINUATION
+    yield from _answered(answer, max_chars)
+
+
+def _answered(answer: list[str], max_chars: int) -> Iterator[tuple[Role, str]]:
+    if words := words_of(Role.ASSISTANT, "".join(answer), max_chars=max_chars):
+        yield Role.ASSISTANT, words
+
+
+def _events(messages: object) -> Iterator[tuple[_Event, str]]:
+    if not isinstance(messages, Iterable):
+        return
+    for message in messages:
+        if isinstance(message, Mapping) and not scaffolding.is_flagged(message):
+            yield _event(message.get("role"), message)
+
+
+def _event(role: object, message: Mapping[object, object]) -> tuple[_Event, str]:
+    content = message.get("content")
+    if role == Role.USER.value:
+        return _user_event(clean_text(content, max_chars=UNCUT), bool(message.get(scaffolding.SUMMARY_FLAG)))
+    if role == Role.TOOL.value:
+        return _Event.TOOL, ""
+    if role != Role.ASSISTANT.value or message.get(scaffolding.SUMMARY_FLAG):
+        return _Event.NOTHING, ""
+    text = content if isinstance(content, str) else clean_text(content, max_chars=UNCUT)
+    return (_Event.ANSWER, text) if scaffolding.own_answer(text.strip()) else (_Event.NOTHING, "")
+
+
+def _user_event(text: str, is_summary: bool) -> tuple[_Event, str]:
+    if scaffolding.asks_to_continue(text):
+        return _Event.CONTINUATION, ""
+    words = (scaffolding.after_summary(text) or None) if is_summary else scaffolding.own_words(text)
+    return (_Event.NOTHING, "") if words is None else (_Event.USER, words)
+
+
+def _cut(text: str, max_chars: int) -> str:
+    return clean_text(text, max_chars=max_chars)
+
+
+def _key(content: str) -> str:
+    """Spell a message for comparison: the host counts images in one place and not in another."""
+    return " ".join(_IMAGES.sub("", content, count=1).split()) or content
