@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_memory.application.breaker import Breaker, BreakerState
+from hermes_memory.application.breaker import EMBEDDER, Breaker, BreakerState
 from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected
 
 
@@ -33,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def breaker(clock: Clock) -> Breaker:
-    return Breaker(failures=3, delay=1.0, longest_delay=8.0, clock=clock, jitter=exact)
+    return Breaker(EMBEDDER, failures=3, delay=1.0, longest_delay=8.0, clock=clock, jitter=exact)
 
 
 def fail(breaker: Breaker, retry_after: float | None = None) -> None:
@@ -267,7 +267,7 @@ def test_a_failed_probe_does_not_disturb_what_is_still_under_way(breaker: Breake
 
 
 def test_delays_are_spread_by_the_given_jitter(clock: Clock) -> None:
-    breaker = Breaker(failures=1, delay=4.0, clock=clock, jitter=lambda delay: delay / 2)
+    breaker = Breaker(EMBEDDER, failures=1, delay=4.0, clock=clock, jitter=lambda delay: delay / 2)
     fail(breaker)
 
     assert breaker.retry_after == 2.0
@@ -275,7 +275,7 @@ def test_delays_are_spread_by_the_given_jitter(clock: Clock) -> None:
 
 def test_the_default_jitter_stays_near_the_delay() -> None:
     for _ in range(100):
-        breaker = Breaker(failures=1, delay=10.0, clock=lambda: 0.0)
+        breaker = Breaker(EMBEDDER, failures=1, delay=10.0, clock=lambda: 0.0)
         fail(breaker)
 
         assert breaker.retry_after is not None
@@ -297,7 +297,7 @@ def test_whatever_happens_it_lets_calls_pass_again_once_the_longest_delay_is_ove
     steps: list[tuple[str, float]],
 ) -> None:
     clock = Clock()
-    breaker = Breaker(failures=2, delay=1.0, longest_delay=8.0, clock=clock, jitter=exact)
+    breaker = Breaker(EMBEDDER, failures=2, delay=1.0, longest_delay=8.0, clock=clock, jitter=exact)
     ends: dict[str, BaseException] = {
         "fail": EmbedderUnavailable("down"),
         "cancel": asyncio.CancelledError(),

@@ -1,7 +1,7 @@
-"""A circuit breaker: stop asking an embedder that does not answer, and find out when it does again.
+"""A circuit breaker: stop asking a service that does not answer, and find out when it does again.
 
-Recall and the embed stage share one, so that a question fails in microseconds instead of at its deadline once the
-writer has found the embedder down, and the other way round.
+Readers and writers share the one of a service, so that a question fails in microseconds instead of at its deadline
+once the writer has found the service down, and the other way round.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected
+from hermes_memory.domain.errors import (
+    DeliveryRejected,
+    EmbedderUnavailable,
+    EmbeddingRejected,
+    HermesMemoryError,
+    SchemaNotApplied,
+    StoreUnavailable,
+)
 
 _GROWTH: Final = 2.0
 
@@ -45,6 +52,37 @@ class _Status:
     due: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service that may be out of reach.
+
+    Attributes:
+        failure: The error that says so.
+        answers: Errors that show that it is there.
+        turn_away: Makes the error for a call that is not let through, from the seconds until one may pass.
+    """
+
+    failure: type[HermesMemoryError]
+    answers: tuple[type[HermesMemoryError], ...]
+    turn_away: Callable[[float | None], HermesMemoryError]
+
+
+EMBEDDER: Final = Service(
+    failure=EmbedderUnavailable,
+    answers=(EmbeddingRejected,),
+    turn_away=lambda wait: EmbedderUnavailable(
+        "the embedder did not answer of late and is left alone", retry_after=wait
+    ),
+)
+STORE: Final = Service(
+    failure=StoreUnavailable,
+    answers=(DeliveryRejected, SchemaNotApplied),
+    turn_away=lambda _wait: StoreUnavailable(
+        "the database is out of reach; what was accepted is kept and recall returns with it"
+    ),
+)
+
+
 def _spread(delay: float) -> float:
     return delay * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, guards no secret
 
@@ -59,6 +97,7 @@ class Breaker:
     when they end.
 
     Args:
+        service: What is guarded: which errors are failures, which are answers, and how a call is turned away.
         failures: Consecutive failures that open it, from 1.
         delay: Seconds from opening to the first probe; doubles with each failed probe.
         longest_delay: Seconds that the delay never exceeds. What the endpoint itself asks for is kept even so.
@@ -68,6 +107,7 @@ class Breaker:
 
     def __init__(
         self,
+        service: Service,
         *,
         failures: int = 3,
         delay: float = 1.0,
@@ -75,6 +115,7 @@ class Breaker:
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[float], float] = _spread,
     ) -> None:
+        self._service = service
         self._threshold = failures
         self._first_delay = delay
         self._longest_delay = longest_delay
@@ -107,19 +148,20 @@ class Breaker:
     def guard(self) -> Iterator[None]:
         """Let one call pass, and learn from its outcome.
 
-        `EmbedderUnavailable` is a failure. A normal end is a success, and so is `EmbeddingRejected`: an embedder
-        that refuses a text is there. Any other end, cancellation among them, says nothing.
+        A normal end is a success, and so is an error that only a service that is there can give. Any other end,
+        cancellation among them, says nothing.
 
         Raises:
-            EmbedderUnavailable: It is open, or another call is the probe. Raised at once, before the body runs.
+            HermesMemoryError: It is open, or another call is the probe: the service's own failure, raised at once,
+                before the body runs.
         """
         admitted = self._admit()
         try:
             yield
-        except EmbedderUnavailable as error:
-            self._failed(admitted, error.retry_after)
+        except self._service.failure as error:
+            self._failed(admitted, getattr(error, "retry_after", None))
             raise
-        except EmbeddingRejected:
+        except self._service.answers:
             self._succeeded(admitted)
             raise
         except BaseException:
@@ -130,9 +172,7 @@ class Breaker:
     def _admit(self) -> _Status:
         """Return the status that the call begins under."""
         if not self.allows():
-            raise EmbedderUnavailable(
-                "the embedder did not answer of late and is left alone", retry_after=self.retry_after
-            )
+            raise self._service.turn_away(self.retry_after)
         if self._status.state is BreakerState.OPEN:
             self._status = replace(self._status, state=BreakerState.PROBING)
         return self._status

@@ -118,24 +118,20 @@ class Deliverer:
     async def _deliver(self, operations: Sequence[Operation]) -> float:
         """Deliver a batch; return 0 when it is dealt with, else the seconds to pause."""
         try:
-            outcomes = await self._store.apply(operations)
+            with self._breaker.guard():
+                outcomes = await self._store.apply(operations)
         except StoreUnavailable as error:
-            self._breaker.record_failure()
             self.counts.postponed += len(operations)
             logger.debug("delivery waits for the database", extra={"action": "deliver.wait", "cause": str(error)})
             return POLL_SECONDS
         except SchemaNotApplied as error:
             self._note_schema(str(error))
-            self._breaker.record_success()
             return SCHEMA_RETRY_SECONDS
         except DeliveryRejected as error:
-            self._breaker.record_success()
             return await self._part(operations, error.reason)
         except Exception as error:
             logger.exception("delivery met an unexpected error", extra={"action": "deliver.fault"})
-            self._breaker.record_success()
             return await self._part(operations, f"unexpected {type(error).__name__}")
-        self._breaker.record_success()
         self._note_schema(None)
         await self._finish(outcomes)
         return 0.0

@@ -109,17 +109,18 @@ class EmbedStage:
 
     async def _calibrate(self, generation: Generation) -> None:
         try:
-            unrelated, related = await measure(self._embedder, timeout=self._timeout)
-        except (EmbedderUnavailable, EmbeddingRejected):
-            self._breaker.record_failure()
+            with self._breaker.guard():
+                unrelated, related = await measure(self._embedder, timeout=self._timeout)
+        except (EmbedderUnavailable, EmbeddingRejected) as error:
+            logger.info("calibration waits", extra={"action": "embed.calibrate", "cause": type(error).__name__})
             return
         await self._queue.calibrate(generation.number, unrelated=unrelated, related=related)
 
     async def _embed(self, jobs: Sequence[EmbeddingJob]) -> None:
         try:
-            vectors = await self._embedder.embed_documents([job.text for job in jobs], timeout=self._timeout)
+            with self._breaker.guard():
+                vectors = await self._embedder.embed_documents([job.text for job in jobs], timeout=self._timeout)
         except EmbedderUnavailable as error:
-            self._breaker.record_failure(error.retry_after)
             await self._queue.postpone(jobs, error.retry_after or POSTPONE_SECONDS)
             self.counts.postponed += len(jobs)
             return
@@ -127,18 +128,17 @@ class EmbedStage:
             if await self._probe():
                 await self._part(jobs, str(error))
             else:
-                self._breaker.record_failure()
                 await self._queue.postpone(jobs, POSTPONE_SECONDS)
                 self.counts.postponed += len(jobs)
             return
-        self._breaker.record_success()
         await self._queue.complete(dict(zip((job.row for job in jobs), vectors, strict=True)), jobs)
         self.counts.embedded += len(jobs)
 
     async def _probe(self) -> bool:
         """Tell whether the embedder embeds a harmless text: if not, the fault is its own and no job is parked."""
         try:
-            await self._embedder.embed_documents([PROBE], timeout=self._timeout)
+            with self._breaker.guard():
+                await self._embedder.embed_documents([PROBE], timeout=self._timeout)
         except (EmbedderUnavailable, EmbeddingRejected):
             return False
         return True

@@ -8,7 +8,7 @@ from typing import Final
 
 import anyio
 
-from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, SchemaNotApplied, StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class StoreLink:
         self._opened()
         while self._repair is not None:
             await anyio.sleep(WATCH_SECONDS)
-            if not self._breaker.healthy:
+            if self._breaker.state is not BreakerState.CLOSED:
                 await self._repaired(self._repair)
 
     async def ready(self, *, timeout: float) -> None:

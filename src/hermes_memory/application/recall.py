@@ -20,7 +20,6 @@ from hermes_memory.domain.errors import (
     EmbedderUnavailable,
     EmbeddingRejected,
     HermesMemoryError,
-    StoreUnavailable,
 )
 from hermes_memory.domain.fusion import Candidate, CosineCalibration, Ranked
 from hermes_memory.domain.lexemes import Analyzer, indexed_row
@@ -168,8 +167,6 @@ class Recall:
         return self._traces.get(trace)
 
     async def _gather(self, request: RecallRequest, query: str, lexemes: tuple[str, ...], gathered: _Gathered) -> None:
-        if not self._store_breaker.allows():
-            raise StoreUnavailable("the database is out of reach; accepted writes are kept and recall returns with it")
         deadline = anyio.current_time() + request.timeout * LEG_SHARE
         with anyio.move_on_at(deadline):
             async with anyio.create_task_group() as legs:
@@ -182,7 +179,6 @@ class Recall:
         """Raise when there is no answer at all; otherwise note what is missing."""
         if gathered.text is None and gathered.near is None:
             raise gathered.failure or DeadlineExceeded("the database did not answer in time")
-        self._store_breaker.record_success()
         if gathered.text is None:
             gathered.problems.append("text search did not answer in time")
         if gathered.near is None and self._embedder is not None and not gathered.problems:
@@ -193,15 +189,16 @@ class Recall:
     ) -> None:
         started = time.monotonic()
         try:
-            gathered.text = await self._search.by_text(
-                request.caller,
-                request.space,
-                lexemes,
-                limit=TEXT_CANDIDATES,
-                timeout=max(deadline - anyio.current_time(), 0.01),
-            )
+            with self._store_breaker.guard():
+                gathered.text = await self._search.by_text(
+                    request.caller,
+                    request.space,
+                    lexemes,
+                    limit=TEXT_CANDIDATES,
+                    timeout=max(deadline - anyio.current_time(), 0.01),
+                )
         except HermesMemoryError as error:
-            self._note_failure(error, gathered, "text search failed")
+            _note_failure(error, gathered, "text search failed")
         gathered.timings["text"] = time.monotonic() - started
 
     async def _vector_leg(self, request: RecallRequest, query: str, deadline: float, gathered: _Gathered) -> None:
@@ -212,15 +209,16 @@ class Recall:
             return
         started = time.monotonic()
         try:
-            gathered.near = await self._search.by_vector(
-                request.caller,
-                request.space,
-                gathered.vector,
-                limit=VECTOR_CANDIDATES,
-                timeout=max(deadline - anyio.current_time(), 0.01),
-            )
+            with self._store_breaker.guard():
+                gathered.near = await self._search.by_vector(
+                    request.caller,
+                    request.space,
+                    gathered.vector,
+                    limit=VECTOR_CANDIDATES,
+                    timeout=max(deadline - anyio.current_time(), 0.01),
+                )
         except HermesMemoryError as error:
-            self._note_failure(error, gathered, "vector search failed")
+            _note_failure(error, gathered, "vector search failed")
         gathered.timings["vector"] = time.monotonic() - started
 
     async def _embed(self, query: str, deadline: float, gathered: _Gathered) -> Sequence[float] | None:
@@ -229,27 +227,17 @@ class Recall:
             return None
         timeout = min(self._embed_timeout, max((deadline - anyio.current_time()) * 0.7, 0.01))
         try:
-            if problem := await self._vector_obstacle():
-                gathered.problems.append(problem)
+            if not await self._embedder_fits():
+                gathered.problems.append("the configured embedder is not the stored one: found by text alone")
                 return None
-            vector = await self._embedder.embed_query(query, timeout=timeout)
-        except EmbedderUnavailable as error:
-            self._embed_breaker.record_failure(error.retry_after)
+            with self._embed_breaker.guard():
+                return await self._embedder.embed_query(query, timeout=timeout)
+        except EmbedderUnavailable:
             gathered.problems.append("the embedder did not answer: found by text alone")
         except EmbeddingRejected:
             gathered.problems.append("the embedder refused the query: found by text alone")
         except HermesMemoryError as error:
-            self._note_failure(error, gathered, "vector search failed")
-        else:
-            self._embed_breaker.record_success()
-            return vector
-        return None
-
-    async def _vector_obstacle(self) -> str | None:
-        if not self._embed_breaker.allows():
-            return "the embedder is out of reach: found by text alone"
-        if not await self._embedder_fits():
-            return "the configured embedder is not the stored one: found by text alone"
+            _note_failure(error, gathered, "vector search failed")
         return None
 
     async def _embedder_fits(self) -> bool:
@@ -279,18 +267,12 @@ class Recall:
                 request.caller, missing, gathered.vector, timeout=max(deadline - anyio.current_time(), 0.01)
             )
         except HermesMemoryError as error:
-            self._note_failure(error, gathered, "vector search failed")
+            _note_failure(error, gathered, "vector search failed")
             return
         rows = {hit.row.id: hit.row for hit in gathered.text.hits}
         extra = [VectorHit(row=rows[row], cosine=cosine) for row, cosine in known.items()]
         gathered.near = [*gathered.near, *extra]
         gathered.timings["cosines"] = time.monotonic() - started
-
-    def _note_failure(self, error: HermesMemoryError, gathered: _Gathered, what: str) -> None:
-        if isinstance(error, StoreUnavailable):
-            self._store_breaker.record_failure()
-        gathered.failure = error
-        gathered.problems.append(what)
 
     def _rank(self, request: RecallRequest, lexemes: tuple[str, ...], gathered: _Gathered) -> Sequence[Ranked]:
         text = gathered.text or TextMatches(hits=())
@@ -368,3 +350,8 @@ class Recall:
 
 def _in_view(row: Row, window: tuple[SessionId, datetime] | None) -> bool:
     return window is not None and isinstance(row, Turn) and row.session == window[0] and row.at >= window[1]
+
+
+def _note_failure(error: HermesMemoryError, gathered: _Gathered, what: str) -> None:
+    gathered.failure = error
+    gathered.problems.append(what)

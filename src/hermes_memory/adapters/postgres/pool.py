@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -77,7 +77,7 @@ class Pool:
     Making one does nothing: no connection, no task, no look at the address. All methods belong to one event loop.
 
     Args:
-        dsn: Address of the database.
+        dsn: Address of the database, or what returns it when the first connection is needed.
         max_size: Connections at most.
         connect_timeout: Seconds to wait for a connection.
         command_timeout: Seconds to wait for a statement that has no other limit.
@@ -88,7 +88,7 @@ class Pool:
 
     def __init__(
         self,
-        dsn: str,
+        dsn: str | Callable[[], str],
         *,
         max_size: int = 4,
         connect_timeout: float = 3.0,
@@ -171,7 +171,7 @@ class Pool:
         async with self._opening:
             if self._opened is None:
                 self._opened = await asyncpg.create_pool(
-                    self._dsn,
+                    self._dsn() if callable(self._dsn) else self._dsn,
                     min_size=0,
                     max_size=self._max_size,
                     timeout=self._connect_timeout,

@@ -1,0 +1,53 @@
+"""Migrating an operator's database with the settings of this installation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hermes_memory.adapters.postgres.migrator import MigrationReport
+from hermes_memory.adapters.postgres.migrator import migrate as migrate_database
+from hermes_memory.bootstrap.embedder import make_embedder
+from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.settings import Settings
+
+FLEET_PARTITIONS: Final = 32
+
+
+async def migrate(
+    admin_dsn: str,
+    *,
+    settings: Settings | None = None,
+    runtime_role: str | None = None,
+    runtime_password: str | None = None,
+    partitions: int | None = None,
+    read_policy: ReadPolicy | None = None,
+) -> MigrationReport:
+    """Bring a database to the schema of this version, and make the tables for the configured embedder's vectors.
+
+    Args:
+        admin_dsn: Connection URL of a role that may create roles, extensions and schemas.
+        settings: The installation's settings; read from their sources by default.
+        runtime_role: Role that the memory logs in as; the configured one by default.
+        runtime_password: Password to give it; None leaves what it has.
+        partitions: Hash partitions, heeded by the first migration only. 32 by default.
+        read_policy: Which themes read each other from now on; None keeps what holds.
+
+    Raises:
+        ConfigurationError: The server, the extension, the login or a setting is not fit; names the remedy.
+        StoreUnavailable: The database cannot be reached.
+        InvalidInput: An argument is out of range.
+    """
+    settings = settings or Settings()
+    embedder = make_embedder(settings)
+    try:
+        return await migrate_database(
+            admin_dsn,
+            runtime_role=runtime_role or settings.runtime_role,
+            runtime_password=runtime_password,
+            partitions=partitions or settings.partitions or FLEET_PARTITIONS,
+            read_policy=read_policy,
+            generation=(embedder.model, embedder.dimension) if embedder else None,
+        )
+    finally:
+        if embedder is not None:
+            await embedder.aclose()
