@@ -13,6 +13,7 @@ import pytest
 
 from hermes_memory.adapters.embedding import local
 from hermes_memory.adapters.embedding.local import LocalEmbedder
+from hermes_memory.application.calibration import CosineLevels, measure
 from hermes_memory.domain.errors import ConfigurationError, EmbedderUnavailable
 from hermes_memory.testing.embedder_contract import cosine
 from tests.support.embedders import PATIENCE, threads_named
@@ -44,6 +45,11 @@ class TestLocalEmbedder:
         )
 
         assert cosine(question, same) > cosine(question, other) + 0.2
+
+    async def test_its_cosines_tell_what_says_the_same_from_what_does_not(self, in_process: LocalEmbedder) -> None:
+        found = await measure(in_process, timeout=PATIENCE)
+
+        assert found == pytest.approx(CosineLevels(unrelated=0.049, related=0.571), abs=0.02)
 
     async def test_no_connection_is_ever_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: object, **__: object) -> None:

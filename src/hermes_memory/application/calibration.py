@@ -1,0 +1,74 @@
+"""What a cosine is worth under an embedding model.
+
+Models differ in how they use the scale: one puts any two texts between .7 and .9, another between -.1 and .5. So a
+fixed threshold or weight fits one model only. Two levels measured once per generation make cosines comparable: where
+unrelated texts lie on average, and where texts lie that say the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import mul
+from statistics import fmean
+from typing import NamedTuple
+
+from hermes_memory.application.calibration_texts import PARAPHRASES
+from hermes_memory.domain.errors import EmbeddingRejected
+from hermes_memory.ports.embedding import Embedder
+
+
+class CosineLevels(NamedTuple):
+    """Mean cosines under one model, each from -1 to 1, `unrelated` below `related`."""
+
+    unrelated: float
+    related: float
+
+
+async def measure(
+    embedder: Embedder, *, timeout: float, pairs: Sequence[tuple[str, str]] = PARAPHRASES
+) -> CosineLevels:
+    """Measure the levels of an embedder: once as questions, once as stored texts, as recall compares them.
+
+    Args:
+        embedder: The model to measure.
+        timeout: Seconds for each call of it; there is one a pair and one more.
+        pairs: Texts that say the same, at least two pairs, each about another matter.
+
+    Raises:
+        EmbedderUnavailable: The embedder does not answer in time.
+        EmbeddingRejected: It refuses a text, or cannot tell related texts from others: recall by its vectors would
+            be noise.
+    """
+    asked = [await embedder.embed_query(text, timeout=timeout) for text, _ in pairs]
+    stored = await embedder.embed_documents([text for _, text in pairs], timeout=timeout)
+    found = levels(asked, stored)
+    if not found.unrelated < found.related:
+        raise EmbeddingRejected(
+            f"the model {embedder.model} does not tell related texts from others: use a model for sentence embeddings"
+        )
+    return found
+
+
+def levels(asked: Sequence[Sequence[float]], stored: Sequence[Sequence[float]]) -> CosineLevels:
+    """Return the mean cosines over all pairs of different place, and over those of the same place.
+
+    >>> levels([(1.0, 0.0), (0.0, 1.0)], [(3.0, 4.0), (0.0, 2.0)])
+    CosineLevels(unrelated=0.4, related=0.8)
+
+    Args:
+        asked: At least two vectors, none of them zero.
+        stored: As many vectors of the same length.
+    """
+    table = [[_cosine(one, other) for other in stored] for one in asked]
+    return CosineLevels(
+        unrelated=fmean(
+            cosine for row, line in enumerate(table) for column, cosine in enumerate(line) if row != column
+        ),
+        related=fmean(table[place][place] for place in range(len(table))),
+    )
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    product: float = sum(map(mul, one, other))
+    return product / (math.hypot(*one) * math.hypot(*other))
