@@ -13,7 +13,7 @@ from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.reader import PostgresReader
 from hermes_memory.adapters.postgres.search import PostgresSearch
 from hermes_memory.adapters.stemming import snowball_stem
-from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.link import StoreLink
@@ -30,3 +30,141 @@ from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.settings import Settings
+
+
+def _pool(settings: Settings, host: StoreHost) -> Pool:
+    return Pool(
+        host.dsn,
+        max_size=settings.pool_size,
+        connect_timeout=settings.connect_timeout,
+        command_timeout=settings.command_timeout,
+        statement_cache_size=100 if settings.statement_cache else 0,
+    )
+
+
+def _store_host(settings: Settings, local: LocalHalf, embedder: Embedder | None) -> StoreHost:
+    dsn = settings.dsn
+    if dsn is not None:
+        return FleetStore(dsn.get_secret_value)
+    return EmbeddedStore(
+        local.folder / "postgres",
+        runtime_role=settings.runtime_role,
+        partitions=settings.partitions or EMBEDDED_PARTITIONS,
+        read_policy=settings.read_policy,
+        generation=(embedder.model, embedder.dimension) if embedder else None,
+    )
+
+
+def _ranking(settings: Settings) -> RankingPolicy:
+    half_life = timedelta(days=settings.half_life_days) if settings.half_life_days else None
+    return RankingPolicy(
+        weights=RankingWeights(half_life=half_life),
+        fusion=Fusion.RANKS if settings.strategy == "rrf" else Fusion.SCORES,
+    )
+
+
+def _stage(settings: Settings, queue: EmbeddingQueue, embedder: Embedder | None, breaker: Breaker) -> EmbedStage | None:
+    if embedder is None:
+        return None
+    return EmbedStage(
+        queue,
+        embedder,
+        breaker=breaker,
+        batch=settings.embed_batch,
+        parallel=1 if settings.embedder == "local" else settings.embed_parallel,
+        timeout=settings.embed_write_timeout,
+    )
+
+
+def _deliverer(
+    local: LocalHalf, spool: SpoolAccess, delivery: PostgresDelivery, breaker: Breaker, stage: EmbedStage | None
+) -> Deliverer:
+    async def delivered(_outcomes: object) -> None:
+        if stage is not None:
+            stage.doorbell.ring()
+
+    return Deliverer(spool, local.leadership, delivery, breaker=breaker, delivered=delivered)
+
+
+def _link(host: StoreHost, preparation: StorePreparation, breaker: Breaker, deliverer: Deliverer) -> StoreLink:
+    return StoreLink(
+        preparation.prepare,
+        repair=preparation.repair if host.repairs else None,
+        breaker=breaker,
+        opened=deliverer.doorbell.ring,
+    )
+
+
+def _memory(settings: Settings, local: LocalHalf, services: Services, embedder: Embedder | None) -> Memory:
+    return Memory(
+        services,
+        subject_for=local.subject_for,
+        embeds=embedder is not None,
+        write_timeout=settings.command_timeout * 3,
+        read_timeout=settings.tool_timeout,
+    )
+
+
+class Container(containers.DeclarativeContainer):
+    """The graph of one memory. Synchronous providers only: an async resource would open and close in other tasks."""
+
+    settings = providers.Dependency(instance_of=Settings)
+    local = providers.Dependency(instance_of=LocalHalf)
+    secret: providers.Dependency[object] = providers.Dependency()
+
+    store_breaker = providers.Singleton(Breaker, STORE, failures=1, delay=0.25, longest_delay=5.0)
+    embed_breaker = providers.Singleton(Breaker, EMBEDDER, failures=3, delay=0.5, longest_delay=30.0)
+
+    stem = providers.Singleton(snowball_stem)
+    analyzer = providers.Singleton(Analyzer, stem=stem)
+    embedder = providers.Singleton(make_embedder, settings, secret)
+
+    host = providers.Singleton(_store_host, settings, local, embedder)
+    pool = providers.Singleton(_pool, settings, host)
+    delivery = providers.Singleton(PostgresDelivery, pool, analyze=analyzer.provided.analyze)
+    search = providers.Singleton(PostgresSearch, pool)
+    reader = providers.Singleton(PostgresReader, pool)
+    queue = providers.Singleton(PostgresEmbeddingQueue, pool)
+    inspector = providers.Singleton(PostgresInspector, pool)
+    preparation = providers.Singleton(StorePreparation, host, pool, inspector)
+
+    spool = providers.Singleton(SpoolAccess, local.provided.spool)
+    stage = providers.Singleton(_stage, settings, queue, embedder, embed_breaker)
+    deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage)
+    link = providers.Singleton(_link, host, preparation, store_breaker, deliverer)
+    recall = providers.Singleton(
+        Recall,
+        search,
+        queue,
+        embedder=embedder,
+        analyzer=analyzer,
+        ranking=providers.Singleton(_ranking, settings),
+        store_breaker=store_breaker,
+        embed_breaker=embed_breaker,
+        embed_timeout=settings.provided.embed_read_timeout,
+        now=providers.Object(utc_now),
+    )
+    reconciler = providers.Singleton(Reconciler, local.provided.mirror, reader, spool)
+    status = providers.Singleton(
+        StatusReporter,
+        spool,
+        deliverer,
+        stage,
+        inspector,
+        queue,
+        store_breaker=store_breaker,
+        embed_breaker=embed_breaker,
+    )
+    services = providers.Singleton(
+        Services,
+        acceptor=local.provided.acceptor,
+        deliverer=deliverer,
+        recall=recall,
+        reader=reader,
+        queue=queue,
+        reconciler=reconciler,
+        link=link,
+        spool=spool,
+        status=status,
+    )
+    memory = providers.Singleton(_memory, settings, local, services, embedder)

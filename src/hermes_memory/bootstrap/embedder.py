@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from hermes_memory.adapters.embedding.auto import AutoEmbedder
@@ -14,7 +14,11 @@ from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.ports.embedding import Embedder
 from hermes_memory.settings import Settings
 
-_HTTP = {"openai": OpenAIEmbedder, "ollama": OllamaEmbedder, "auto": AutoEmbedder}
+_HTTP: Mapping[str, Callable[..., Embedder]] = {
+    "openai": OpenAIEmbedder,
+    "ollama": OllamaEmbedder,
+    "auto": AutoEmbedder,
+}
 
 
 def make_embedder(settings: Settings, secret: Callable[[str], str | None] = os.environ.get) -> Embedder | None:

@@ -1,0 +1,90 @@
+"""Opening a memory: the lifetimes of all its parts, in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+
+from hermes_memory.application.memory import Memory
+from hermes_memory.bootstrap.container import Container
+from hermes_memory.bootstrap.home import LocalHalf, open_local_half
+from hermes_memory.settings import Settings
+
+START_SECONDS: Final = 90.0
+CLOSE_SECONDS: Final = 1.0
+
+
+@asynccontextmanager
+async def open_memory(
+    settings: Settings | None = None,
+    *,
+    local: LocalHalf | None = None,
+    secret: Callable[[str], str | None] = os.environ.get,
+    wait: float = START_SECONDS,
+) -> AsyncIterator[Memory]:
+    """Open the memory of a home, and close it at the end of the block.
+
+    Writes that were accepted and not delivered when it closes wait in the spool and are delivered by the next opening.
+
+    Args:
+        settings: The installation's settings; read from their sources by default.
+        local: The local half, when the caller has opened it already; it stays the caller's to close.
+        secret: Reads the embedding endpoint's key by the name of its variable.
+        wait: Seconds to wait for the database before the block begins. 0 begins at once and connects meanwhile.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the home's state cannot be used safely.
+        StoreUnavailable: The database did not serve in `wait` seconds.
+        SchemaNotApplied: It has no schema, or an older one. The message names the command to run.
+
+    Example:
+        ```python
+        async with open_memory(Settings()) as memory:
+            entry = await memory.view("marketing").remember("Launch moved to 3 May")
+        ```
+    """
+    settings = settings or Settings()
+    own = None if local else open_local_half(settings)
+    half = local or own
+    container = Container(settings=settings, local=half, secret=secret)
+    memory = container.memory()
+    failure: Exception | None = None
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(container.link().run)
+            tasks.start_soon(container.deliverer().run)
+            if stage := container.stage():
+                tasks.start_soon(stage.run)
+            try:
+                if wait > 0:
+                    await memory.ready(timeout=wait)
+                yield memory
+                await _deliver(memory, settings.shutdown_timeout if own else 0.0)
+            except Exception as error:  # noqa: BLE001 - raised again below, outside the group that would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
+    finally:
+        await _close(container)
+        if own is not None:
+            own.spool.close()
+    if failure is not None:
+        raise failure
+
+
+async def _deliver(memory: Memory, seconds: float) -> None:
+    """Give what was accepted last a chance to arrive before the connections close."""
+    if seconds > 0:
+        await memory.services.deliverer.drained(timeout=seconds)
+
+
+async def _close(container: Container) -> None:
+    with anyio.CancelScope(shield=True):
+        with anyio.move_on_after(CLOSE_SECONDS * 2):
+            await container.pool().close(CLOSE_SECONDS)
+        if (embedder := container.embedder()) is not None:
+            await embedder.aclose()
+        await container.host().aclose()
