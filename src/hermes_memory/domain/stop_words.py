@@ -50,7 +50,7 @@ nos nossa nosso não nós o onde ou para pela pelas pelo pelos por porque qual q
 seus somos sou sua suas são só também te tem teu têm um uma umas uns você vocês à às é
 """
 _ITALIAN: Final = """
-a agli al alla alle allo anche aveva avevano che chi ci coi con cosa cosi così cui d da dagli dai dal
+a agli al alla alle allo anche aveva avevano che chi coi con cosa cosi così cui d da dagli dai dal
 dalla dalle dei degli del della delle dello di dopo e ed erano essere fino fra gli ha hai hanno ho i il in io l la
 le lei li lo loro lui ma mi mia mie miei mio molto ne negli nei nel nella nelle nello noi non nostra nostro o ogni per
 perché più poi prima quale quali quando quanto quella quelle quelli quello questa queste questi questo qui se sei senza

@@ -1,0 +1,225 @@
+"""Joins what the legs of a search say about each candidate into one score.
+
+Scores are fused, not ranks: a text score and a calibrated cosine both say how good a match is, which a rank does not.
+Turns also gain from what was said around them, because an answer often stands next to the words of its question.
+Entries have no such surroundings; they gain as much as if theirs spoke of the same, so that neither kind crowds out
+the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, TypeAlias, TypeVar
+
+from hermes_memory.domain.bm25 import QueryStatistics, text_score
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Row, RowId, Turn
+
+RRF_K: Final = 60
+_NO_PARTS: Final[Mapping[str, float]] = MappingProxyType({})
+_Item = TypeVar("_Item", bound=Hashable)
+_Place: TypeAlias = tuple[Hashable, ...]
+
+
+class Fusion(StrEnum):
+    """How the legs are joined: by their scores, or by reciprocal ranks alone."""
+
+    SCORES = "scores"
+    RANKS = "rrf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A row that at least one leg found.
+
+    Attributes:
+        bm25: Raw BM25 score, or None when the text leg did not find it.
+        cosine: Cosine similarity of query and row, -1 to 1, or None when it is not known.
+    """
+
+    row: Row
+    bm25: float | None = None
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A candidate with its final score.
+
+    Attributes:
+        score: 0 to 1, the share of what the best possible row would reach.
+        parts: What went into the score, by name, for explanations.
+        copies: How many rows with the same text it stands for, itself included.
+        superseded_by: A newer row that seems to correct this one, or None.
+    """
+
+    row: Row
+    score: float
+    parts: Mapping[str, float] = field(default_factory=lambda: _NO_PARTS)
+    copies: int = 1
+    superseded_by: RowId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CosineCalibration:
+    """What a raw cosine of one embedder means: models differ in where unrelated and related texts lie.
+
+    Attributes:
+        unrelated: Cosine at and below which two texts have nothing to do with each other.
+        related: Cosine at and above which one surely answers the other.
+
+    Raises:
+        InvalidInput: The two are not cosines in rising order.
+    """
+
+    unrelated: float
+    related: float
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.unrelated < self.related <= 1:
+            raise InvalidInput("a calibration needs -1 <= unrelated < related <= 1", field="calibration")
+
+    def __call__(self, cosine: float | None) -> float:
+        """Map a cosine to [0, 1]; None and what is not a number become 0."""
+        if cosine is None or math.isnan(cosine):
+            return 0.0
+        return min(max((cosine - self.unrelated) / (self.related - self.unrelated), 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingWeights:
+    """How much each signal counts beside the text score, which counts 1.
+
+    The defaults are mild on purpose. Heavier context weights find more in long chats and less among notes and agents'
+    sessions.
+
+    Attributes:
+        cosine: Weight of the calibrated cosine.
+        near: Share of the scores of the turns right before and after.
+        far: Share of the scores of the turns two before and two after.
+        session: Share of the best text score in the turn's session.
+        entry_context: What an entry gains in place of surroundings, as a share of its own score.
+        half_life: Age at which a row's score is halved, or None for no decay.
+
+    Raises:
+        InvalidInput: A weight is negative or not finite, or the half-life is not positive.
+    """
+
+    cosine: float = 0.3
+    near: float = 0.2
+    far: float = 0.1
+    session: float = 0.2
+    entry_context: float = 0.5
+    half_life: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        weights = (self.cosine, self.near, self.far, self.session, self.entry_context)
+        if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+            raise InvalidInput("ranking weights are finite and not negative", field="weights")
+        if self.half_life is not None and self.half_life <= timedelta(0):
+            raise InvalidInput("a half-life is longer than nothing: use None for no decay", field="half_life")
+
+    def ceiling(self, *, with_cosine: bool) -> float:
+        """Return the highest score any row can reach before it is divided by this."""
+        own = 1 + (self.cosine if with_cosine else 0)
+        return max(own * (1 + 2 * self.near + 2 * self.far) + self.session, own * (1 + self.entry_context))
+
+
+def fuse_scores(
+    candidates: Sequence[Candidate],
+    statistics: QueryStatistics,
+    weights: RankingWeights,
+    calibration: CosineCalibration,
+    now: datetime,
+) -> list[Ranked]:
+    """Score each candidate by text, meaning, surroundings and age. One candidate a row; the order is kept.
+
+    Surroundings are those among the candidates: a neighbour that no leg found adds nothing.
+    """
+    texts = [text_score(candidate.bm25, statistics) for candidate in candidates]
+    cosines = [weights.cosine * calibration(candidate.cosine) for candidate in candidates]
+    own = {place_of(c.row): text + cosine for c, text, cosine in zip(candidates, texts, cosines, strict=True)}
+    best_text: dict[_Place, float] = {}
+    for candidate, text in zip(candidates, texts, strict=True):
+        session = _session_of(candidate.row)
+        best_text[session] = max(best_text.get(session, 0.0), text)
+    ceiling = weights.ceiling(with_cosine=any(candidate.cosine is not None for candidate in candidates))
+    ranked = []
+    for candidate, text, cosine in zip(candidates, texts, cosines, strict=True):
+        parts = {"text": text, "cosine": cosine, **_context(candidate.row, own, best_text, weights)}
+        decay = _decay(candidate.row, weights, now)
+        ranked.append(Ranked(row=candidate.row, score=sum(parts.values()) / ceiling * decay, parts=parts))
+    return ranked
+
+
+def _context(
+    row: Row, own: Mapping[_Place, float], best_text: Mapping[_Place, float], weights: RankingWeights
+) -> dict[str, float]:
+    if not isinstance(row, Turn):
+        return {"entry": weights.entry_context * own[place_of(row)]}
+    near = own.get(place_of(row, -1), 0.0) + own.get(place_of(row, 1), 0.0)
+    far = own.get(place_of(row, -2), 0.0) + own.get(place_of(row, 2), 0.0)
+    return {
+        "neighbours": weights.near * near + weights.far * far,
+        "session": weights.session * best_text[_session_of(row)],
+    }
+
+
+def _session_of(row: Row) -> _Place:
+    return (row.theme, row.subject, row.session) if isinstance(row, Turn) else (row.id,)
+
+
+def place_of(row: Row, offset: int = 0) -> _Place:
+    """Name the place of a row among its neighbours, or that of the turn `offset` after it. An entry stands alone."""
+    return (*_session_of(row), row.position + offset) if isinstance(row, Turn) else (row.id,)
+
+
+def _decay(row: Row, weights: RankingWeights, now: datetime) -> float:
+    if weights.half_life is None:
+        return 1.0
+    age = max(now - row.at, timedelta(0))
+    return float(0.5 ** (age / weights.half_life))
+
+
+def reciprocal_rank_fusion(rankings: Iterable[Sequence[_Item]], k: int = RRF_K) -> dict[_Item, float]:
+    """Fuse rankings by the sum of 1 / (k + rank), rank counting from 1, divided by what first place in all would give.
+
+    Source: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
+    Methods" (2009).
+
+    Returns:
+        A score in (0, 1] for each item that is in any of the rankings. Empty rankings do not count.
+
+    Example:
+        >>> reciprocal_rank_fusion([["a", "b"], ["a"]])["a"]
+        1.0
+    """
+    filled = [ranking for ranking in rankings if ranking]
+    scores: dict[_Item, float] = {}
+    for ranking in filled:
+        for rank, item in enumerate(dict.fromkeys(ranking), start=1):
+            scores[item] = scores.get(item, 0.0) + (k + 1) / (k + rank) / len(filled)
+    return {item: min(score, 1.0) for item, score in scores.items()}
+
+
+def fuse_ranks(candidates: Sequence[Candidate]) -> list[Ranked]:
+    """Score each candidate by reciprocal rank fusion of the text leg and the vector leg. The order is kept."""
+    by_text = _leg(candidates, {c.row.id: c.bm25 for c in candidates})
+    by_cosine = _leg(candidates, {c.row.id: c.cosine for c in candidates})
+    scores = reciprocal_rank_fusion([by_text, by_cosine])
+    return [
+        Ranked(row=c.row, score=score, parts={"rrf": score})
+        for c in candidates
+        for score in (scores.get(c.row.id, 0.0),)
+    ]
+
+
+def _leg(candidates: Sequence[Candidate], scores: Mapping[RowId, float | None]) -> list[RowId]:
+    found = {row: score for row, score in scores.items() if score is not None and not math.isnan(score)}
+    order = sorted(candidates, key=lambda c: (-found.get(c.row.id, 0.0), -c.row.at.timestamp(), c.row.id))
+    return [c.row.id for c in order if c.row.id in found]

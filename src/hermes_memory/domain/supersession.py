@@ -1,0 +1,178 @@
+"""Keeps one of several identical texts, and puts a correction before what it corrects.
+
+Scores of relevance cannot tell the old state of a fact from the new one: "The launch is on 3 May" answers the question
+as well as "The launch moved to 9 May". What tells them apart is time. Nothing is hidden: the older row stays in the
+list, below the newer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hermes_memory.domain.characters import fold
+from hermes_memory.domain.fusion import Ranked
+from hermes_memory.domain.lexemes import MONTHS, content_words
+from hermes_memory.domain.model import Row, RowId, Subject, Theme, Turn
+from hermes_memory.domain.stop_words import STOP_WORDS
+
+CORRECTED_ROWS: Final = 20
+"""How many of the best rows are looked at as possibly outdated."""
+CORRECTING_ROWS: Final = 60
+"""How many of the best rows are looked at as possible corrections of those."""
+
+_COMPARED_CHARACTERS: Final = 600
+_MIN_WORDS: Final = 2
+_MAX_WORDS: Final = 40
+# Thresholds on content words. Same frame: the same statement about other values. Same topic: most words of the shorter
+# text are shared; a text that announces a change needs to share less.
+_FRAME_JACCARD: Final = 0.7
+_TOPIC_CONTAINMENT: Final = 0.6
+_TOPIC_JACCARD: Final = 0.4
+_CHANGE_CONTAINMENT: Final = 0.5
+_CHANGE_JACCARD: Final = 0.2
+
+_PLAIN_WORDS: Final = re.compile(r"\w+(?:[-.:/]\w+)*+")
+_QUESTION_MARKS: Final = ("?", "？", "؟")
+_WEEKDAYS: Final = (
+    "monday tuesday wednesday thursday friday saturday sunday "
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag"
+)
+_NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve"
+_VALUES: Final = frozenset((*map(str.casefold, MONTHS), *_WEEKDAYS.split(), *_NUMBERS.split()))
+_CHANGES: Final = re.compile(
+    r"\b(?:now|no longer|not any ?more|any ?more|instead|actually|correction|corrected|update|updated|changed?|moved|"
+    r"switched|renamed|replaced|migrated|postponed|rescheduled|previously|formerly|used to|as of|"
+    r"jetzt|nicht mehr|stattdessen|korrektur|geändert|verschoben|umbenannt|ersetzt|nun|ab sofort|"
+    r"ahora|ya no|en lugar de|en vez de|cambió|cambiado|corrección|"
+    r"désormais|maintenant|ne plus|n'est plus|au lieu de|changé|déplacé|"
+    r"agora|não mais|em vez de|mudou|adesso|non più|invece|"
+    r"теперь|больше не|вместо|перенес\w*|измен\w*)\b|现在|不再|改为|改成|改到|更正|已改|に変更|変更|今は|이제|변경",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fact:
+    """What is compared of a row: when, where and by whom it was stated, its content words and the values in it."""
+
+    when: tuple[float, int]
+    place: tuple[Theme, Subject | None]
+    speaker: str | None
+    text: str
+    words: frozenset[str]
+    values: frozenset[str]
+
+
+def recency(row: Row) -> tuple[float, int]:
+    """Order rows in time: when it was said or became true, then the position in the session."""
+    return row.at.timestamp(), row.position if isinstance(row, Turn) else 0
+
+
+def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Sort by score, newer rows first among equals, then by id: a total order, the same for any order of input."""
+
+    def key(hit: Ranked) -> tuple[float, float, int, RowId]:
+        at, position = recency(hit.row)
+        return -hit.score, -at, -position, hit.row.id
+
+    return sorted(ranked, key=key)
+
+
+def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Keep the newest of the rows with the same text by the same speaker, with the best score among them, in order.
+
+    Texts are the same when they differ at most in case, accents, spacing and invisible characters.
+    """
+    groups: dict[tuple[str, str], list[Ranked]] = {}
+    for hit in ranked:
+        speaker = hit.row.speaker if isinstance(hit.row, Turn) else None
+        key = " ".join(fold(hit.row.content).casefold().split()), (speaker or "").casefold()
+        groups.setdefault(key, []).append(hit)
+    return in_order([_newest(group) if len(group) > 1 else group[0] for group in groups.values()])
+
+
+def _newest(group: Sequence[Ranked]) -> Ranked:
+    newest = max(group, key=lambda hit: (recency(hit.row), hit.row.id))
+    return replace(newest, score=max(hit.score for hit in group), copies=sum(hit.copies for hit in group))
+
+
+def corrections_first(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Lift each row to at least the score of the older rows that it seems to correct, and return all in order.
+
+    Only the best `CORRECTED_ROWS` and `CORRECTING_ROWS` are compared, so that the cost is bounded.
+    """
+    ordered = in_order(ranked)
+    facts = [(index, fact) for index, hit in enumerate(ordered[:CORRECTING_ROWS]) if (fact := _fact(hit.row))]
+    facts.sort(key=lambda fact: fact[1].when)
+    scores = [hit.score for hit in ordered]
+    newer_of: dict[int, RowId] = {}
+    for rank, (newer, new) in enumerate(facts):
+        for older, old in facts[:rank]:
+            if older < CORRECTED_ROWS and _corrects(new, old):
+                scores[newer] = max(scores[newer], scores[older])
+                newer_of[older] = ordered[newer].row.id
+    for index in newer_of.keys() | {index for index, hit in enumerate(ordered) if hit.score != scores[index]}:
+        ordered[index] = replace(ordered[index], score=scores[index], superseded_by=newer_of.get(index))
+    return in_order(ordered)
+
+
+def corrects(newer: Row, older: Row) -> bool:
+    """Tell whether a row seems to state anew what an older one stated: the same about the same, with other values."""
+    new, old = _fact(newer), _fact(older)
+    return new is not None and old is not None and _corrects(new, old)
+
+
+def _corrects(new: _Fact, old: _Fact) -> bool:
+    if new.when <= old.when or new.place != old.place or new.words == old.words:
+        return False
+    if new.speaker and old.speaker and new.speaker != old.speaker:
+        return False
+    return _same_frame(new, old) or _same_topic(new, old)
+
+
+def _same_frame(new: _Fact, old: _Fact) -> bool:
+    if not new.values or not old.values or new.values == old.values:
+        return False
+    frame, old_frame = new.words - new.values, old.words - old.values
+    shared = len(frame & old_frame)
+    return shared > 0 and shared >= _FRAME_JACCARD * len(frame | old_frame)
+
+
+def _same_topic(new: _Fact, old: _Fact) -> bool:
+    shared = len(new.words & old.words)
+    containment = shared / min(len(new.words), len(old.words))
+    jaccard = shared / len(new.words | old.words)
+    if shared >= _MIN_WORDS and containment >= _TOPIC_CONTAINMENT and jaccard >= _TOPIC_JACCARD:
+        return True
+    if shared == 0 or containment < _CHANGE_CONTAINMENT or jaccard < _CHANGE_JACCARD:
+        return False
+    return _CHANGES.search(new.text) is not None
+
+
+def _fact(row: Row) -> _Fact | None:
+    """Return what is compared of a row, or None for a question and for what is too short or long to be one fact."""
+    text = row.content[:_COMPARED_CHARACTERS].strip()
+    if text.endswith(_QUESTION_MARKS):
+        return None
+    words = _words(text)
+    if not _MIN_WORDS <= len(words) <= _MAX_WORDS:
+        return None
+    values = frozenset(word for word in words if word in _VALUES or any(map(str.isdigit, word)))
+    return _Fact(
+        when=recency(row),
+        place=(row.theme, row.subject),
+        speaker=row.speaker if isinstance(row, Turn) else None,
+        text=text,
+        words=words,
+        values=values,
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    # Plain words do for English and cost a fraction of taking identifiers apart.
+    if text.isascii():
+        return frozenset(_PLAIN_WORDS.findall(text.casefold())) - STOP_WORDS
+    return content_words(text)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from tests.support.ranking_rows import CALIBRATION, NOW, STATISTICS, entry, turn
+
+from hermes_memory.domain.bm25 import QueryStatistics, bm25
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.fusion import Candidate, Fusion, Ranked, RankingWeights
+from hermes_memory.domain.lexemes import Analyzer, indexed_row
+from hermes_memory.domain.model import Row
+from hermes_memory.domain.postings import document
+from hermes_memory.domain.ranking import RankingPolicy, order, rank
+
+BEST = STATISTICS.best_bm25
+
+
+def answer(query: str, rows: list[Row]) -> list[Ranked]:
+    """Search rows for real, without a vector leg."""
+    analyzer = Analyzer(stem=lambda word: word.removesuffix("s"))
+    documents = [document(number, analyzer.analyze(indexed_row(row))) for number, row in enumerate(rows)]
+    lexemes = analyzer.query_lexemes(query)
+    statistics = QueryStatistics(
+        lexemes=lexemes,
+        documents=len(rows),
+        average_length=sum(each.length for each in documents) / len(rows),
+        frequencies={lexeme: sum(lexeme in each.counts for each in documents) for lexeme in lexemes},
+    )
+    scored = [(row, bm25(each.counts, each.length, statistics)) for row, each in zip(rows, documents, strict=True)]
+    candidates = [Candidate(row=row, bm25=score) for row, score in scored if score > 0]
+    return rank(candidates, statistics, CALIBRATION, NOW)
+
+
+def test_a_question_finds_its_answer_among_entries_and_turns() -> None:
+    rows: list[Row] = [
+        entry(1, "The office door PIN is 8841"),
+        entry(2, "Retros happen on Friday"),
+        turn(3, "The reports database listens on port 5433", position=0),
+        turn(4, "Thanks, noted", position=1),
+    ]
+
+    assert answer("which port does the reports database use?", rows)[0].row.id.int == 3
+    assert answer("what is the PIN of the office door", rows)[0].row.id.int == 1
+
+
+def test_an_exact_token_inside_a_long_question_is_found() -> None:
+    rows: list[Row] = [entry(number, f"Note about topic {number} on the host") for number in range(1, 30)]
+    rows.append(entry(99, "E40213: disk full, we grew the volume"))
+
+    hits = answer("what did we do about error E40213 last week on the database host", rows)
+
+    assert hits[0].row.id.int == 99
+
+
+def test_a_correction_is_the_first_hit_although_the_outdated_note_fits_better() -> None:
+    rows: list[Row] = [
+        entry(1, "The launch date is 3 May", days=-9),
+        entry(2, "The launch moved to 9 May because the venue was full", days=-1),
+        entry(3, "Retros happen on Friday"),
+    ]
+
+    assert [hit.row.id.int for hit in answer("what is the launch date?", rows)] == [2, 1]
+
+
+def test_the_same_exchange_many_times_leaves_room_for_other_hits() -> None:
+    rows: list[Row] = [turn(number, "When is the launch?", position=number) for number in range(20)]
+    rows.append(entry(50, "Launch is planned for May"))
+
+    assert {hit.row.id.int for hit in answer("launch", rows)} == {19, 50}
+
+
+def test_what_falls_below_the_floor_is_not_shown_but_can_be_explained() -> None:
+    candidates = [Candidate(row=entry(1), bm25=BEST), Candidate(row=entry(2, "other"), bm25=0.05 * BEST)]
+    policy = RankingPolicy(floor=0.3)
+
+    shown = rank(candidates, STATISTICS, CALIBRATION, NOW, policy=policy)
+    explained = order(candidates, STATISTICS, CALIBRATION, NOW, policy)
+
+    assert [hit.row.id.int for hit in shown] == [1]
+    assert [hit.row.id.int for hit in explained] == [1, 2]
+
+
+@pytest.mark.parametrize(("limit", "count"), [(0, 0), (1, 1), (3, 3), (100, 20), (-1, 0)])
+def test_no_more_than_the_limit_is_shown(limit: int, count: int) -> None:
+    candidates = [Candidate(row=entry(number, f"text{number}"), bm25=BEST) for number in range(20)]
+
+    assert len(rank(candidates, STATISTICS, CALIBRATION, NOW, limit=limit)) == count
+
+
+def test_scores_that_are_no_numbers_change_nothing_for_the_others() -> None:
+    candidates = [
+        Candidate(row=entry(1, "one"), bm25=math.nan, cosine=math.nan),
+        Candidate(row=entry(2, "two"), bm25=0.5 * BEST, cosine=math.nan),
+        Candidate(row=entry(3, "three"), bm25=math.nan, cosine=0.9),
+    ]
+
+    assert [hit.row.id.int for hit in rank(candidates, STATISTICS, CALIBRATION, NOW)] == [2, 3]
+
+
+def test_rank_fusion_is_available_by_name_and_has_no_floor() -> None:
+    candidates = [Candidate(row=entry(1, "one"), bm25=1.0), Candidate(row=entry(2, "two"), bm25=2.0, cosine=0.1)]
+    policy = RankingPolicy(fusion=Fusion("rrf"), floor=1.0)
+
+    hits = rank(candidates, STATISTICS, CALIBRATION, NOW, policy=policy)
+
+    assert [hit.row.id.int for hit in hits] == [2, 1]
+
+
+def test_nothing_found_is_no_answer() -> None:
+    assert rank([], STATISTICS, CALIBRATION, NOW) == []
+
+
+@pytest.mark.parametrize("floor", [-0.1, 1.1, math.nan])
+def test_a_floor_outside_the_scale_is_refused(floor: float) -> None:
+    with pytest.raises(InvalidInput):
+        RankingPolicy(weights=RankingWeights(), floor=floor)
