@@ -120,12 +120,12 @@ class RecallMemory(_Arguments):
     """
 
     query: Query = Field(description=_QUERY)
-    scope: ScopeText | None = Field(None, description=_SCOPE)
+    scope: ScopeText | None = Field(default=None, description=_SCOPE)
     target: Target | None = Field(
-        None,
+        default=None,
         description="'memory': notes about work and the world. 'user': facts about the user. Leave out for both.",
     )
-    limit: Limit = Field(5, description=_LIMIT)
+    limit: Limit = Field(default=5, description=_LIMIT)
 
 
 class RecallConversation(_Arguments):
@@ -136,8 +136,8 @@ class RecallConversation(_Arguments):
     """
 
     query: Query = Field(description=_QUERY)
-    scope: ScopeText | None = Field(None, description=_SCOPE)
-    limit: Limit = Field(5, description=_LIMIT)
+    scope: ScopeText | None = Field(default=None, description=_SCOPE)
+    limit: Limit = Field(default=5, description=_LIMIT)
 
 
 class MemoryProfile(_Arguments):
@@ -147,9 +147,9 @@ class MemoryProfile(_Arguments):
     """
 
     target: Target | None = Field(
-        None, description="'user': facts about the user. 'memory': your notes. Leave out for both."
+        default=None, description="'user': facts about the user. 'memory': your notes. Leave out for both."
     )
-    limit: Limit = Field(20, description=_LIMIT)
+    limit: Limit = Field(default=20, description=_LIMIT)
 
 
 class MemoryRemember(_Arguments):
@@ -160,9 +160,9 @@ class MemoryRemember(_Arguments):
     """
 
     content: Content = Field(description="The fact, understandable without this conversation.")
-    target: Target = Field("memory", description="'user' for facts about the user, 'memory' for everything else.")
+    target: Target = Field(default="memory", description="'user' for facts about the user, else 'memory'.")
     sync: Flag = Field(
-        False,
+        default=False,
         description="true: wait until the database has stored it. false: it is kept safely and stored soon.",
     )
 
@@ -180,8 +180,8 @@ class MemoryForget(_Arguments):
     memory_profile, or else the entry's whole content, word for word.
     """
 
-    id: str | None = Field(None, description="Id of the entry, as recall_memory and memory_profile show it.")
-    content: Content | None = Field(None, description="The entry's exact and whole content, when the id is not known.")
+    id: str | None = Field(default=None, description="Id of the entry, as recall_memory and memory_profile show it.")
+    content: Content | None = Field(default=None, description="The entry's exact and whole content, for want of an id.")
 
     @property
     def entry(self) -> UUID | None:
