@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import subprocess
+import sys
 import time
 import traceback
 from collections.abc import AsyncIterator
@@ -190,6 +191,30 @@ class TestUnavailable:
         for embedder in (wary, trusting):
             await embedder.aclose()
         await runner.cleanup()
+
+
+class TestNameServerThatHangs:
+    def test_it_holds_up_neither_the_call_nor_the_loop_nor_the_exit(self) -> None:
+        program = """
+import asyncio, socket, threading, warnings
+warnings.simplefilter("error")
+socket.getaddrinfo = lambda *a, **k: threading.Event().wait()
+from hermes_memory.adapters.embedding.auto import AutoEmbedder
+from hermes_memory.domain.errors import EmbedderUnavailable
+async def main():
+    embedder = AutoEmbedder("https://embed.example", model="m", dimension=8)
+    for _ in range(3):
+        try:
+            await embedder.embed_query("hello", timeout=0.1)
+        except EmbedderUnavailable:
+            continue
+        raise SystemExit("an answer from nowhere")
+    await embedder.aclose()
+asyncio.run(main())
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 class TestServerThread:
