@@ -33,6 +33,8 @@ from hermes_memory.domain.model import ReadPolicy
 ENV_PREFIX: Final = "HERMES_MEMORY_"
 NATIVE_FILE: Final = "hermes-memory.json"
 CONFIG_SECTION: Final = "hermes-memory"
+ROLE_PASSWORD: Final = f"{ENV_PREFIX}RUNTIME_PASSWORD"
+"""Read by migrate alone: the password to give the runtime role."""
 _PASSWORD: Final = re.compile(r"//[^/@\s]{0,256}:[^/@\s]{1,256}@|\bpassword\s{0,8}=\s{0,8}\S", re.IGNORECASE)
 
 Names = Annotated[tuple[str, ...], NoDecode]
@@ -273,7 +275,7 @@ def _read_host_config(path: Path) -> Mapping[str, Any]:
 
 
 def _refuse_unknown_variables(settings_cls: type[BaseSettings]) -> None:
-    known = {f"{ENV_PREFIX}{name.upper()}" for name in settings_cls.model_fields}
+    known = {f"{ENV_PREFIX}{name.upper()}" for name in settings_cls.model_fields} | {ROLE_PASSWORD}
     for variable in os.environ:
         name = variable.upper()
         if name.startswith(ENV_PREFIX) and name not in known and not name.startswith(f"{ENV_PREFIX}TEST_"):

@@ -44,7 +44,9 @@ class StoreLink:
 
     async def run(self) -> None:
         """Prepare until it works, then watch, until cancelled."""
-        while not await self._prepared():
+        while True:
+            if await self._prepared():
+                break
             await anyio.sleep(RETRY_SECONDS)
         self.problem = None
         self._ready.set()

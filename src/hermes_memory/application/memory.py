@@ -127,9 +127,13 @@ class Memory:
         """Bring a caller's copies of the home's notebooks in step with the files. See `Reconciler.reconcile`."""
         return await self.services.reconciler.reconcile(caller, timeout=timeout)
 
-    async def status(self) -> Status:
-        """Return the state of spool, delivery, store and embedder, for operators."""
-        return await self.services.status.report()
+    async def status(self, *, unanswered: str | None = None) -> Status:
+        """Return the state of spool, delivery, store and embedder, for operators.
+
+        Args:
+            unanswered: Why the database is known not to answer; it is not asked then.
+        """
+        return await self.services.status.report(unanswered=unanswered)
 
     async def _is_settled(self) -> bool:
         return not await self.services.spool.pending_before(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.deliver import Deliverer
@@ -66,20 +66,21 @@ class StatusReporter:
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
 
-    async def report(self, now: datetime | None = None) -> Status:
+    async def report(self, *, unanswered: str | None = None) -> Status:
         """Take the snapshot; a store that does not answer is part of it, not an error."""
         installation: Installation | None = None
         generation: Generation | None = None
         rows: Mapping[str, int] = {}
-        problem: str | None = None
+        problem = unanswered
         try:
-            installation = await self._inspector.verify()
-            generation = await self._queue.active()
-            rows = await self._inspector.counts()
+            if problem is None:
+                installation = await self._inspector.verify()
+                generation = await self._queue.active()
+                rows = await self._inspector.counts()
         except HermesMemoryError as error:
             problem = str(error)
         return Status(
-            at=now or datetime.now().astimezone(),
+            at=datetime.now(UTC),
             spool=await self._spool.status(),
             leads=self._deliverer.leads,
             delivered=self._deliverer.counts.delivered,

@@ -1,0 +1,71 @@
+"""`add`: store one memory."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hermes_memory.application.memory import parse_target
+from hermes_memory.bootstrap.home import open_local_half
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, theme_option, with_memory
+from hermes_memory.cli.exits import DONE
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Caller, Origin
+from hermes_memory.domain.themes import claim_theme
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("add", help="store one memory")
+    home_option(parser)
+    json_option(parser)
+    theme_option(parser)
+    parser.add_argument("content", help="what to remember")
+    parser.add_argument("--target", default="memory", help="memory or user; default: %(default)s")
+    parser.add_argument("--metadata", action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
+    parser.add_argument("--sync", action="store_true", help="wait until the database has it")
+    parser.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Accept the memory, and with --sync wait for its commit."""
+    metadata = dict(map(_pair, given.metadata))
+    if given.sync:
+        return _store(given, metadata)
+    local = open_local_half(settings_for(given))
+    try:
+        operation = local.acceptor.add(
+            Caller(theme=claim_theme(given.theme)),
+            given.content,
+            target=parse_target(given.target),
+            origin=Origin.OPERATOR,
+            metadata=metadata,
+        )
+    finally:
+        local.spool.close()
+    key = str(operation.stamp.operation)
+    if given.as_json:
+        print_json({"accepted": True, "operation": key})
+    else:
+        print(f"accepted {key}: a running agent, or any verb that opens the database, delivers it")
+    return DONE
+
+
+def _store(given: argparse.Namespace, metadata: dict[str, str]) -> int:
+    async def work(memory: Any) -> Any:
+        view = memory.view(given.theme)
+        return await view.remember(given.content, target=given.target, metadata=metadata, origin=Origin.OPERATOR)
+
+    entry = with_memory(settings_for(given), work)
+    if given.as_json:
+        print_json({"stored": True, "entry": entry})
+    else:
+        print(f"stored {entry.id} for {entry.theme}")
+    return DONE
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise InvalidInput(f"--metadata takes KEY=VALUE, not {text!r}", field="metadata")
+    return key.strip(), value

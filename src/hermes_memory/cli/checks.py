@@ -1,0 +1,139 @@
+"""What the doctor looks at. Each check returns findings and raises nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from hermes_memory.application.memory import Memory
+from hermes_memory.application.status import Status
+from hermes_memory.bootstrap.embedder import make_embedder
+from hermes_memory.bootstrap.opening import open_memory
+from hermes_memory.cli.findings import Finding, Level
+from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
+from hermes_memory.hermes.install import shim_directory
+from hermes_memory.hermes.interpreters import detect_name_clash, interpreter_of_hermes
+from hermes_memory.settings import Settings
+
+OLD_SECONDS: Final = 300.0
+PROBE: Final = "The meeting is on Tuesday."
+
+
+async def examine(home: Path, wait: float) -> Sequence[Finding]:
+    """Look at everything of a home; the database gets `wait` seconds."""
+    findings = [*_installation(home)]
+    try:
+        settings = Settings(home=home)
+    except HermesMemoryError as error:
+        return [*findings, Finding(check="settings", level=Level.ERROR, message=str(error))]
+    findings.append(_ok("settings", f"{_store(settings)}; embedder {settings.embedder}; home {settings.home}"))
+    findings += [finding async for finding in _embedder(settings)]
+    try:
+        async with open_memory(settings, wait=0) as memory:
+            findings += [finding async for finding in _memory(memory, wait)]
+    except HermesMemoryError as error:
+        findings.append(Finding(check="home", level=Level.ERROR, message=str(error)))
+    return findings
+
+
+def _installation(home: Path) -> Iterator[Finding]:
+    yield _ok("python", f"{sys.version.split()[0]} at {sys.executable}")
+    clash = detect_name_clash()
+    if clash is None:
+        yield _ok("package", "hermes_memory is this library's")
+    else:
+        yield Finding(check="package", level=Level.ERROR, message=str(clash))
+    shim = shim_directory(home)
+    if shim.is_dir():
+        yield _ok("shim", f"installed at {shim}")
+    else:
+        yield _warning("shim", "not installed: run `hermes-memory install` to let the Hermes host find the memory")
+    host = interpreter_of_hermes()
+    if host is None:
+        yield _warning("host", "no `hermes` command on the PATH")
+    elif host.problem:
+        yield Finding(check="host", level=Level.ERROR, message=host.problem)
+    else:
+        yield _ok("host", f"hermes runs {host.python}, which has this library")
+
+
+async def _embedder(settings: Settings) -> AsyncIterator[Finding]:
+    try:
+        embedder = make_embedder(settings)
+        if embedder is None:
+            yield _warning("embedder", "none configured: recall works by text alone")
+            return
+        try:
+            await embedder.embed_documents([PROBE], timeout=settings.embed_write_timeout)
+            yield _ok("embedder", f"{embedder.model} answers with {embedder.dimension} dimensions")
+        finally:
+            await embedder.aclose()
+    except HermesMemoryError as error:
+        yield Finding(check="embedder", level=Level.ERROR, message=str(error), down=True)
+
+
+async def _memory(memory: Memory, wait: float) -> AsyncIterator[Finding]:
+    problem: HermesMemoryError | None = None
+    try:
+        await memory.ready(timeout=wait)
+    except HermesMemoryError as error:
+        problem = error
+    status = await memory.status(unanswered=str(problem) if problem else None)
+    yield _spool(status)
+    if problem is not None:
+        down = isinstance(problem, StoreUnavailable)
+        yield Finding(check="database", level=Level.ERROR, message=str(problem), down=down)
+        return
+    installation = status.installation
+    if installation is None:
+        yield Finding(check="database", level=Level.ERROR, message=status.store_problem or "no answer", down=True)
+        return
+    yield _ok(
+        "database", f"{installation.server}, {installation.partitions} partitions, read {installation.read_policy}"
+    )
+    for sentence in installation.problems:
+        yield Finding(check="wall", level=Level.ERROR, message=sentence)
+    if not installation.problems:
+        yield _ok("wall", "the runtime role is unprivileged and row-level security holds")
+    yield _vectors(status)
+
+
+def _spool(status: Status) -> Finding:
+    spool = status.spool
+    if spool.dead:
+        return Finding(
+            check="spool",
+            level=Level.ERROR,
+            message=f"{spool.dead} writes were refused by the database for good; they are kept with their reasons",
+        )
+    age = (datetime.now(UTC) - spool.oldest_accepted_at).total_seconds() if spool.oldest_accepted_at else 0.0
+    if age > OLD_SECONDS:
+        return _warning("spool", f"{spool.depth} writes wait, the oldest for {age:.0f} s: is the database reachable?")
+    return _ok("spool", f"{spool.depth} writes wait, {spool.accepted} accepted ever")
+
+
+def _vectors(status: Status) -> Finding:
+    if status.embedder_problem:
+        return Finding(check="vectors", level=Level.ERROR, message=status.embedder_problem)
+    if status.generation is None:
+        return _warning("vectors", "no embedding generation: run migrate with an embedder configured to make one")
+    waiting, parked = status.rows.get("waiting", 0), status.rows.get("parked", 0)
+    text = (
+        f"{status.generation.model} with {status.generation.dimension} dimensions; {waiting} rows wait, {parked} parked"
+    )
+    return _warning("vectors", text) if parked else _ok("vectors", text)
+
+
+def _store(settings: Settings) -> str:
+    return "database by HERMES_MEMORY_DSN" if settings.dsn else "embedded database of the home"
+
+
+def _ok(check: str, message: str) -> Finding:
+    return Finding(check=check, level=Level.OK, message=message)
+
+
+def _warning(check: str, message: str) -> Finding:
+    return Finding(check=check, level=Level.WARNING, message=message)

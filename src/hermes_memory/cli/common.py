@@ -1,0 +1,84 @@
+"""What the verbs share: options, settings, and how results are shown."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import anyio
+
+import hermes_memory
+from hermes_memory.application.memory import Memory
+from hermes_memory.settings import Settings
+
+Answer = TypeVar("Answer")
+START_SECONDS: Final = 60.0
+_SHOWN_AS: Final[Mapping[type, Callable[[Any], Any]]] = {
+    Enum: lambda value: value.value,
+    datetime: lambda value: value.isoformat(),
+    bytes: lambda value: value.hex(),
+    UUID: str,
+    Path: str,
+}
+
+
+def home_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the Hermes home."""
+    parser.add_argument("--hermes-home", type=Path, metavar="DIR", help="the Hermes home; default: $HERMES_HOME")
+
+
+def json_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for machine-readable output."""
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON document")
+
+
+def theme_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says for whom."""
+    parser.add_argument("--theme", default="default", help="whose memory; default: %(default)s")
+
+
+def settings_for(given: argparse.Namespace) -> Settings:
+    """Read the settings of the home that was named.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+    return Settings(home=given.hermes_home) if given.hermes_home else Settings()
+
+
+def with_memory(
+    settings: Settings, work: Callable[[Memory], Awaitable[Answer]], *, wait: float = START_SECONDS
+) -> Answer:
+    """Open the memory, do the work, close it."""
+
+    async def opened() -> Answer:
+        # Named through the package, which loads the drivers only now: the host imports this module at every start.
+        async with hermes_memory.open_memory(settings, wait=wait) as memory:
+            return await work(memory)
+
+    return anyio.run(opened)
+
+
+def print_json(payload: Any) -> None:
+    """Print one JSON document."""
+    json.dump(plain(payload), sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON knows it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return next((show(value) for kind, show in _SHOWN_AS.items() if isinstance(value, kind)), value)

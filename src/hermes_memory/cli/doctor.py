@@ -1,0 +1,50 @@
+"""`doctor`: find out what keeps the memory from working, and say what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from hermes_memory.cli.common import home_option, json_option, print_json
+from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, USAGE
+from hermes_memory.cli.findings import Finding, Level
+from hermes_memory.settings import default_home
+
+_MARKS = {Level.OK: "ok     ", Level.WARNING: "warning", Level.ERROR: "ERROR  "}
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("doctor", help="check installation, settings, spool, database and embedder")
+    home_option(parser)
+    json_option(parser)
+    parser.add_argument("--wait", type=float, default=30.0, metavar="SECONDS", help="time the database gets to answer")
+    parser.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Examine everything. 1: something is wrong; 2: a dependency is down; 64: a setting is wrong."""
+    # The drivers take a while to load, and the host imports this module at every start.
+    from hermes_memory.cli.checks import examine  # noqa: PLC0415
+
+    home = given.hermes_home or default_home()
+    findings: Sequence[Finding] = anyio.run(examine, home, max(given.wait, 0.1))
+    code = _exit(findings)
+    if given.as_json:
+        print_json({"healthy": code == DONE, "exit": code, "findings": findings})
+        return code
+    for finding in findings:
+        print(f"{_MARKS[finding.level]} {finding.check:<12} {finding.message}")
+    return code
+
+
+def _exit(findings: Sequence[Finding]) -> int:
+    wrong = [finding for finding in findings if finding.level is Level.ERROR]
+    if not wrong:
+        return DONE
+    if any(finding.check == "settings" for finding in wrong):
+        return USAGE
+    return DEPENDENCY_DOWN if any(finding.down for finding in wrong) else ERROR

@@ -1,0 +1,73 @@
+"""The `hermes-memory` command, also served as `hermes hermes-memory`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, NoReturn
+
+from hermes_memory.cli import add, demo, doctor, install, migrate, search, stats
+from hermes_memory.cli.exits import ERROR, USAGE, exit_for
+from hermes_memory.domain.errors import HermesMemoryError
+
+DISTRIBUTION: Final = "hermes-memory-postgres"
+VERBS: Final = (install, migrate, doctor, stats, add, search, demo)
+
+Run = Callable[[argparse.Namespace], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """Ends with the exit code for wrong use, and tells how to use it right."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and leave."""
+        self.print_usage(sys.stderr)
+        self.exit(USAGE, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 0 done, 1 error, 2 dependency down, 3 work remains, 64 wrong use."""
+    parser = Parser(prog="hermes-memory", description="Shared, durable, searchable memory for Hermes agents.")
+    parser.add_argument("--version", action="version", version=f"hermes-memory {library_version()}")
+    parser.add_argument("--verbose", action="store_true", help="show what the library logs")
+    add_verbs(parser)
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO if given.verbose else logging.ERROR, format="%(levelname)s %(message)s")
+    return run(given)
+
+
+def add_verbs(parser: argparse.ArgumentParser) -> None:
+    """Add every verb below a parser, which may be the host's."""
+    verbs = parser.add_subparsers(dest="hermes_memory_verb", metavar="VERB", required=True, parser_class=Parser)
+    for module in VERBS:
+        module.register(verbs)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Carry out the verb that was parsed and return its exit code."""
+    carry_out: Run = given.carry_out
+    try:
+        return carry_out(given)
+    except HermesMemoryError as error:
+        print(f"hermes-memory: {error}", file=sys.stderr)
+        return exit_for(error)
+    except KeyboardInterrupt:
+        print("hermes-memory: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return ERROR
+
+
+def library_version() -> str:
+    """Return the version of the installed library."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""`stats`: how much there is, and is everything on its way."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from typing import Any
+
+from hermes_memory.application.memory import Memory
+from hermes_memory.application.status import Status
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
+from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
+from hermes_memory.domain.errors import HermesMemoryError
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("stats", help="count what is stored and what still waits")
+    home_option(parser)
+    json_option(parser)
+    parser.add_argument("--wait", type=float, default=10.0, metavar="SECONDS", help="time the database gets to answer")
+    parser.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Show the snapshot. 2: the database does not answer; 3: writes wait."""
+    settings = settings_for(given)
+
+    async def work(memory: Memory) -> Status:
+        try:
+            await memory.ready(timeout=max(given.wait, 0.1))
+        except HermesMemoryError as error:
+            return await memory.status(unanswered=str(error))
+        return await memory.status()
+
+    status = with_memory(settings, work, wait=0)
+    if given.as_json:
+        print_json(status)
+    else:
+        for line in _lines(status):
+            print(line)
+    if status.store_problem:
+        return DEPENDENCY_DOWN
+    return WORK_REMAINS if status.spool.depth or status.spool.dead else DONE
+
+
+def _lines(status: Status) -> list[str]:
+    spool = status.spool
+    age = (datetime.now(UTC) - spool.oldest_accepted_at).total_seconds() if spool.oldest_accepted_at else 0.0
+    rows = ", ".join(f"{count:,} {name}" for name, count in status.rows.items()) or "unknown"
+    lines = [
+        f"stored     {rows}",
+        f"spool      {spool.depth:,} waiting (oldest {age:.0f} s), {spool.dead:,} dead, {spool.accepted:,} accepted",
+        f"database   {status.installation.server if status.installation else status.store_problem}",
+    ]
+    if status.generation:
+        lines.append(f"vectors    {status.generation.model}, {status.generation.dimension} dimensions")
+    if status.embedder_problem:
+        lines.append(f"embedder   {status.embedder_problem}")
+    return lines
