@@ -29,6 +29,7 @@ assertion compared, call `pytest.register_assert_rewrite("hermes_memory.testing"
 
 from __future__ import annotations
 
+from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.testing.store_under_test import CONTRACT_GENERATION, StoreUnderTest
 
-__all__ = ["CONTRACT_GENERATION", "StoreUnderTest"]
+__all__ = ["CONTRACT_GENERATION", "InMemoryStore", "StoreUnderTest"]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from operator import mul
 
-from hermes_memory.adapters.inmemory.bm25 import Corpus
 from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.domain.bm25 import QueryStatistics, bm25
 from hermes_memory.domain.model import Caller, CurrentScope, Entry, Row, RowId, Scope, SessionScope
 from hermes_memory.domain.visibility import in_scope
 from hermes_memory.ports.reading import SearchSpace, TextHit, TextMatches, VectorHit
@@ -23,20 +23,19 @@ class InMemorySearch:
         self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
     ) -> TextMatches:
         """Find rows that hold any of the lexemes; see `Search.by_text`."""
-        index = self._records.lexemes
-        counted = list(self._rows(caller, space, _without_session(space.scope)))
-        corpus = Corpus.of([index[row.id] for row in counted], lexemes)
+        counted = self._rows(caller, space, _without_session(space.scope))
+        statistics = self._statistics(counted, lexemes)
         hits = [
-            TextHit(row=row, bm25=corpus.score(index[row.id]))
+            TextHit(row=row, bm25=score)
             for row in counted
-            if _asked_for(row, caller, space) and not index[row.id].keys().isdisjoint(corpus.frequencies)
+            if _asked_for(row, caller, space) and (score := self._bm25(row, statistics)) is not None
         ]
         hits.sort(key=lambda hit: hit.bm25, reverse=True)
         return TextMatches(
             hits=hits[:limit],
-            documents=corpus.documents,
-            mean_length=corpus.mean_length,
-            document_frequencies=dict(corpus.frequencies),
+            documents=statistics.documents,
+            mean_length=statistics.average_length,
+            document_frequencies=statistics.frequencies,
         )
 
     async def by_vector(
@@ -68,6 +67,22 @@ class InMemorySearch:
             for row in self._records.visible_rows(caller, space.kinds)
             if in_scope(row.theme, row.subject, row.session, caller, scope)
         ]
+
+    def _statistics(self, rows: Sequence[Row], lexemes: Sequence[str]) -> QueryStatistics:
+        documents = [self._records.lexemes[row.id] for row in rows]
+        distinct = tuple(dict.fromkeys(lexemes))
+        return QueryStatistics(
+            lexemes=distinct,
+            documents=len(documents),
+            average_length=sum(document.total() for document in documents) / len(documents) if documents else 0.0,
+            frequencies={lexeme: sum(lexeme in document for document in documents) for lexeme in distinct},
+        )
+
+    def _bm25(self, row: Row, statistics: QueryStatistics) -> float | None:
+        document = self._records.lexemes[row.id]
+        if document.keys().isdisjoint(statistics.lexemes):
+            return None
+        return bm25(document, document.total(), statistics)
 
     def _cosine(self, row: RowId, vector: Sequence[float]) -> float | None:
         stored = self._records.vectors.get(row)
