@@ -32,7 +32,9 @@ def flatten(key: str) -> str:
 
     The device number of a WhatsApp id is dropped: it names a telephone, not another person.
     """
-    plain = "".join(map(_plain, fold(key).translate(_COLONS).translate(_PLUSES)))
+    plain = fold(key)
+    if not plain.isascii():
+        plain = "".join(map(_plain, plain.translate(_COLONS).translate(_PLUSES)))
     return _DEVICE_OF_A_JID.sub("", plain)
 
 

@@ -29,6 +29,7 @@ from hermes_memory.domain.platforms import (
     GROUP_CHATS,
     PLATFORMS,
     PRIVATE_CHATS,
+    name_in_key,
     platform_name,
 )
 
@@ -91,7 +92,7 @@ def _session_key(parts: Sequence[str], hints: ChatHints) -> Contact | None:
     """Read `agent:<namespace>:<platform>:<chat type>[:id…]`. Any chat type counts on a known platform."""
     if len(parts) < 4 or parts[0].strip() != "agent":
         return None
-    platform, chat_type = platform_name(parts[2]), parts[3].strip()
+    platform, chat_type = name_in_key(parts[2]), parts[3].strip()
     kind = _kind_of_chat(chat_type)
     if kind is None and platform in PLATFORMS:
         kind = ContactKind.GROUP
@@ -100,12 +101,11 @@ def _session_key(parts: Sequence[str], hints: ChatHints) -> Contact | None:
 
 def _chat_pair(parts: Sequence[str], hints: ChatHints) -> Contact | None:
     """Read `<platform>:<chat type>:<id…>`, further inside the key only when the id looks like one."""
-    for index in range(len(parts) - 2):
-        platform = platform_name(parts[index])
+    for index, platform in _platforms(parts[:-2]):
         kind = _kind_of_chat(parts[index + 1].strip())
-        tail = parts[index + 2 :]
-        if kind and platform in PLATFORMS and (index == 0 or count_digits(tail[0]) >= 5 or "@" in tail[0]):
-            return _chat(kind, platform, tail, hints)
+        first = parts[index + 2]
+        if kind and (index == 0 or count_digits(first) >= 5 or "@" in first):
+            return _chat(kind, platform, parts[index + 2 :], hints)
     return None
 
 
@@ -166,7 +166,7 @@ def _on_a_platform(parts: Sequence[str], hints: ChatHints) -> Contact | None:
 
 def _platforms(parts: Sequence[str]) -> Iterator[tuple[int, str]]:
     for index, part in enumerate(parts):
-        platform = platform_name(part)
+        platform = name_in_key(part)
         if platform in PLATFORMS:
             yield index, platform
 

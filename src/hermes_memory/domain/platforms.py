@@ -113,5 +113,10 @@ _ALIASES: Final = {
 
 def platform_name(platform: str) -> str:
     """Return the one name of a platform."""
-    folded = fold(platform)
-    return _ALIASES.get(folded, folded)
+    return name_in_key(fold(platform))
+
+
+def name_in_key(part: str) -> str:
+    """Return the one name of the platform that a part of a folded key may spell."""
+    word = part.strip()
+    return _ALIASES.get(word, word)

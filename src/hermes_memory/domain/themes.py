@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from hermes_memory.domain.errors import InvalidInput, NotVisible
@@ -150,22 +151,20 @@ def canonical_scope(name: str) -> str:
 
 
 def _fold_once(text: str) -> str:
-    seen = "".join(_seen(text))
+    seen = "".join(map(_shown, text))
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    return " ".join(part for part in "".join(_seen(folded)).split(" ") if part)
+    return " ".join(part for part in "".join(map(_shown, folded)).split(" ") if part)
 
 
-def _seen(text: str) -> Iterable[str]:
-    for char in text:
-        category = unicodedata.category(char)
-        if char in _SPACES or category in _SPACE_CATEGORIES:
-            yield " "
-        elif category not in _UNSEEN_CATEGORIES and not _shows_nothing(ord(char)):
-            yield char
-
-
-def _shows_nothing(code: int) -> bool:
-    return any(first <= code <= last for first, last in _UNSEEN_RANGES)
+@lru_cache(maxsize=4096)
+def _shown(char: str) -> str:
+    """Return what shows of a character: itself, a space, or nothing."""
+    category = unicodedata.category(char)
+    if char in _SPACES or category in _SPACE_CATEGORIES:
+        return " "
+    if category in _UNSEEN_CATEGORIES or any(first <= ord(char) <= last for first, last in _UNSEEN_RANGES):
+        return ""
+    return char
 
 
 def _session_scope(caller: Caller) -> Scope:
