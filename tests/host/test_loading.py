@@ -78,6 +78,13 @@ def test_eight_threads_at_once_all_get_a_provider_from_a_host_that_loaded_it_bef
     assert facts["distinct"] == 8
 
 
+def test_eight_threads_at_once_all_get_a_provider_in_a_gateway_that_just_started(hermes: HermesHost) -> None:
+    facts = hermes.run("loading:in_threads_of_a_gateway", threads=8).require_clean()
+
+    assert facts["available"] == [True] * 8
+    assert facts["distinct"] == 8
+
+
 def test_the_manager_keeps_every_tool(hermes: HermesHost) -> None:
     facts = hermes.run("loading:as_the_manager_takes_it").require_clean()
 

@@ -17,6 +17,7 @@ from hermes_memory.hermes.install import (
     DISTRIBUTION,
     PLUGIN_NAME,
     detect_name_clash,
+    hook_directory,
     install,
     interpreter_of_hermes,
     remove,
@@ -106,6 +107,26 @@ def test_an_older_shim_of_ours_is_refreshed(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unchecked")
+def test_the_gateway_gets_a_hook_that_is_complete(tmp_path: Path) -> None:
+    install(tmp_path)
+
+    manifest = yaml.safe_load((hook_directory(tmp_path) / "HOOK.yaml").read_text())
+    assert manifest["events"]
+    assert "def handle(" in (hook_directory(tmp_path) / "handler.py").read_text()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_foreign_hook_of_our_name_leaves_the_shim_unwritten(tmp_path: Path) -> None:
+    hook_directory(tmp_path).mkdir(parents=True)
+    (hook_directory(tmp_path) / "HOOK.yaml").write_text("name: hermes-memory\nevents: [agent:end]\n")
+
+    with pytest.raises(ConfigurationError, match="not made by"):
+        install(tmp_path)
+
+    assert not shim_directory(tmp_path).exists()
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_an_empty_directory_is_filled(tmp_path: Path) -> None:
     shim_directory(tmp_path).mkdir(parents=True)
 
@@ -149,9 +170,9 @@ def test_force_sets_a_foreign_directory_aside_where_the_host_does_not_look(tmp_p
 
         result = install(tmp_path, force=True)
 
-        assert result.set_aside
-        assert result.set_aside.name == f".hermes-memory.replaced-{number}"
-        assert (result.set_aside / "treasure.txt").read_text() == f"kept {number}"
+        (aside,) = result.set_aside
+        assert aside.name == f".hermes-memory.replaced-{number}"
+        assert (aside / "treasure.txt").read_text() == f"kept {number}"
         assert not (result.path / "treasure.txt").exists()
 
 
@@ -212,6 +233,7 @@ def test_removing_leaves_nothing_of_ours_and_everything_else(tmp_path: Path) -> 
 
     assert result.removed
     assert [path.name for path in (tmp_path / "plugins").iterdir()] == ["other"]
+    assert list((tmp_path / "hooks").iterdir()) == []
 
 
 def test_removing_nothing_is_no_error(tmp_path: Path) -> None:
@@ -227,9 +249,9 @@ def test_a_shim_with_files_of_the_user_is_not_removed(tmp_path: Path) -> None:
         remove(tmp_path)
     assert (directory / "__init__.py").exists()
 
-    forced = remove(tmp_path, force=True)
-    assert forced.set_aside
-    assert (forced.set_aside / "notes.txt").read_text() == "mine"
+    (aside,) = remove(tmp_path, force=True).set_aside
+    assert (aside / "notes.txt").read_text() == "mine"
+    assert not shim_directory(tmp_path).exists()
 
 
 @pytest.mark.usefixtures("unchecked")

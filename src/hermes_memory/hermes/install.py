@@ -1,24 +1,19 @@
-"""Writes, checks and removes the shim through which the Hermes host finds the memory provider.
+"""Writes, checks and removes what a Hermes home needs to find the memory provider.
 
-The host looks for providers in `$HERMES_HOME/plugins/<name>/`. The shim is a copy of the tiny plugin package; all it
-does is to import the installed library.
+The host looks for providers in `$HERMES_HOME/plugins/<name>/`. The shim there is a copy of the tiny plugin package; all
+it does is to import the installed library. A gateway also gets a hook that loads the provider at its start.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 import hermes_memory
 from hermes_memory.domain.errors import ConfigurationError
-from hermes_memory.hermes.files import write_atomically
 from hermes_memory.hermes.interpreters import (
     DISTRIBUTION,
     HermesInterpreter,
@@ -28,6 +23,7 @@ from hermes_memory.hermes.interpreters import (
     interpreter_of_hermes,
     run_probe,
 )
+from hermes_memory.hermes.parcels import Parcel
 
 __all__ = [
     "DISTRIBUTION",
@@ -37,6 +33,7 @@ __all__ = [
     "NameClash",
     "RemovalResult",
     "detect_name_clash",
+    "hook_directory",
     "install",
     "interpreter_of_hermes",
     "remove",
@@ -45,8 +42,6 @@ __all__ = [
 ]
 
 PLUGIN_NAME: Final = "hermes-memory"
-# The manifest comes first because it tells whose directory this is, `__init__.py` last because it makes the host look.
-_SHIM_FILES: Final = ("plugin.yaml", "cli.py", "__init__.py")
 _PROVIDER: Final = "hermes_memory.hermes.provider."
 
 
@@ -60,7 +55,7 @@ class InstallResult:
         verified: Whether a fresh interpreter loaded the shim and got this library's provider.
         library: The file `hermes_memory` resolves to there, or None when it is not found.
         problems: What stands in the way, each with its remedy.
-        set_aside: Where a foreign directory of that name was moved, or None.
+        set_aside: Where foreign directories of our names were moved.
     """
 
     path: Path
@@ -68,16 +63,16 @@ class InstallResult:
     verified: bool
     library: Path | None
     problems: tuple[str, ...]
-    set_aside: Path | None = None
+    set_aside: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalResult:
-    """What a removal did: `removed` is False when there was no shim."""
+    """What a removal did: `removed` is False when there was nothing of ours."""
 
     path: Path
     removed: bool
-    set_aside: Path | None = None
+    set_aside: tuple[Path, ...] = ()
 
 
 def shim_directory(home: Path) -> Path:
@@ -85,59 +80,66 @@ def shim_directory(home: Path) -> Path:
     return home.expanduser() / "plugins" / PLUGIN_NAME
 
 
+def hook_directory(home: Path) -> Path:
+    """Return where the host's gateway looks for our hook in a Hermes home."""
+    return home.expanduser() / "hooks" / PLUGIN_NAME
+
+
 def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> InstallResult:
-    """Write the shim into a Hermes home and check that it loads. Doing it again changes nothing.
+    """Write shim and hook into a Hermes home and check that the shim loads. Doing it again changes nothing.
 
     Args:
         home: The Hermes home, made when it does not exist.
-        force: Move a directory of that name that is not ours aside instead of refusing.
+        force: Move directories of our names that are not ours aside instead of refusing.
         timeout: Seconds the check may take.
 
     Raises:
-        ConfigurationError: The place is taken by something that is not ours, is a symbolic link, or cannot be written.
+        ConfigurationError: A place is taken by something that is not ours, is a symbolic link, or cannot be written.
+            Nothing was changed in the first two cases.
     """
-    directory = shim_directory(home)
+    parcels = _parcels(home)
     try:
-        set_aside = _make_room(directory, force=force)
-        directory.mkdir(parents=True, exist_ok=True)
-        changed = [name for name in _SHIM_FILES if _refresh(directory / name)]
+        for parcel in parcels:
+            parcel.require_room(force=force)
+        set_aside = tuple(parcel.set_aside() for parcel in parcels if parcel.is_foreign)
+        changed = [parcel.refresh() for parcel in parcels]
     except OSError as error:
-        raise ConfigurationError(f"cannot write {directory}: {error.strerror or type(error).__name__}") from error
+        raise ConfigurationError(f"cannot write {error.filename or home}: {_cause(error)}") from error
+    directory = parcels[0].directory
     library, problems = verify(directory, timeout=timeout)
     return InstallResult(
         path=directory,
-        changed=bool(changed),
+        changed=any(changed),
         verified=not problems,
         library=library,
-        problems=(*problems, *_strangers_among(directory)),
+        problems=(*problems, *_executed_strangers(parcels[0])),
         set_aside=set_aside,
     )
 
 
 def remove(home: Path, *, force: bool = False) -> RemovalResult:
-    """Remove the shim from a Hermes home. Memories and settings stay.
+    """Remove shim and hook from a Hermes home. Memories and settings stay.
 
     Args:
         home: The Hermes home.
-        force: Move the directory aside as a whole when it is not ours or holds files that are not ours.
+        force: Move a directory aside as a whole when it is not ours or holds files that are not ours.
 
     Raises:
-        ConfigurationError: The directory is not ours, holds other files, is a symbolic link, or cannot be changed.
+        ConfigurationError: A directory is not ours, holds other files, is a symbolic link, or cannot be changed.
+            Nothing was changed in the first three cases.
     """
-    directory = shim_directory(home)
     try:
-        if not directory.is_symlink() and not directory.exists():
-            return RemovalResult(path=directory, removed=False)
-        set_aside = _make_room(directory, force=force)
-        if set_aside is None and (strangers := sorted(_strangers(directory))):
-            if not force:
-                raise ConfigurationError(f"{directory} also holds {', '.join(strangers)}: move them, or use --force")
-            set_aside = _move_aside(directory)
-        if set_aside is None:
-            _delete(directory)
+        parcels = [parcel for parcel in _parcels(home) if parcel.directory.is_symlink() or parcel.directory.exists()]
+        for parcel in parcels:
+            _require_removable(parcel, force=force)
+        mixed = [parcel for parcel in parcels if parcel.is_foreign or parcel.strangers()]
+        for parcel in parcels:
+            if parcel not in mixed:
+                parcel.delete()
+        set_aside = tuple(parcel.set_aside() for parcel in mixed)
     except OSError as error:
-        raise ConfigurationError(f"cannot remove {directory}: {error.strerror or type(error).__name__}") from error
-    return RemovalResult(path=directory, removed=True, set_aside=set_aside)
+        raise ConfigurationError(f"cannot remove {error.filename or home}: {_cause(error)}") from error
+    return RemovalResult(path=shim_directory(home), removed=bool(parcels), set_aside=set_aside)
 
 
 def verify(
@@ -169,63 +171,32 @@ def verify(
     return library, tuple(problems)
 
 
-def _make_room(directory: Path, *, force: bool) -> Path | None:
-    """Leave an absent, empty or own directory as it is; refuse anything else, or move it aside."""
-    linked = next((path for path in (directory, *map(directory.joinpath, _SHIM_FILES)) if path.is_symlink()), None)
-    if linked is not None:
-        raise ConfigurationError(f"{linked} is a symbolic link: remove it yourself, nothing was changed")
-    if not directory.exists() or _is_ours(directory):
-        return None
-    if not force:
-        raise ConfigurationError(f"{directory} was not made by {DISTRIBUTION}: move it, or use --force to set it aside")
-    return _move_aside(directory)
+def _parcels(home: Path) -> tuple[Parcel, Parcel]:
+    return (
+        Parcel(
+            directory=shim_directory(home),
+            package="hermes_memory.hermes.plugin",
+            files=("plugin.yaml", "cli.py", "__init__.py"),
+        ),
+        Parcel(
+            directory=hook_directory(home),
+            package="hermes_memory.hermes.gateway_hook",
+            files=("HOOK.yaml", "handler.py"),
+        ),
+    )
 
 
-def _is_ours(directory: Path) -> bool:
-    if not directory.is_dir():
-        return False
-    if not any(directory.iterdir()):
-        return True
-    try:
-        manifest = yaml.safe_load((directory / "plugin.yaml").read_text(encoding="utf-8"))
-    except (FileNotFoundError, UnicodeDecodeError, yaml.YAMLError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("distribution") == DISTRIBUTION
+def _require_removable(parcel: Parcel, *, force: bool) -> None:
+    parcel.require_room(force=force)
+    if not force and (strangers := parcel.strangers()):
+        raise ConfigurationError(f"{parcel.directory} also holds {', '.join(strangers)}: move them, or use --force")
 
 
-def _move_aside(directory: Path) -> Path:
-    # The host passes over names that start with a dot.
-    number = 1
-    while (aside := directory.with_name(f".{directory.name}.replaced-{number}")).exists():
-        number += 1
-    return directory.rename(aside)
-
-
-def _refresh(path: Path) -> bool:
-    text = resources.files("hermes_memory.hermes.plugin").joinpath(path.name).read_text(encoding="utf-8")
-    try:
-        if path.read_text(encoding="utf-8") == text:
-            return False
-    except (FileNotFoundError, UnicodeDecodeError):
-        pass
-    write_atomically(path, text)
-    return True
-
-
-def _strangers(directory: Path) -> Iterator[str]:
-    known = {*_SHIM_FILES, "after-install.md", "__pycache__"}
-    return (path.name for path in directory.iterdir() if path.name not in known)
-
-
-def _strangers_among(directory: Path) -> Iterator[str]:
-    for name in sorted(_strangers(directory)):
+def _executed_strangers(parcel: Parcel) -> Iterator[str]:
+    for name in parcel.strangers():
         if name.endswith(".py"):
-            yield f"{directory / name} is not part of the shim and the host executes it: move it away"
+            yield f"{parcel.directory / name} is not part of the shim and the host executes it: move it away"
 
 
-def _delete(directory: Path) -> None:
-    for name in (*reversed(_SHIM_FILES), "after-install.md"):
-        (directory / name).unlink(missing_ok=True)
-    if (directory / "__pycache__").exists():
-        shutil.rmtree(directory / "__pycache__")
-    directory.rmdir()
+def _cause(error: OSError) -> str:
+    return error.strerror or type(error).__name__

@@ -1,0 +1,1 @@
+"""A copy of this directory is the gateway hook `$HERMES_HOME/hooks/hermes-memory/`."""

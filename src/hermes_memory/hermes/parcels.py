@@ -1,0 +1,102 @@
+"""Directories of ours inside a Hermes home: told from others, filled, refreshed, set aside and removed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import yaml
+
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.hermes.files import write_atomically
+from hermes_memory.hermes.interpreters import DISTRIBUTION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """Files of one of our packages, to be copied into a directory of the host.
+
+    Attributes:
+        directory: Where the host looks for them.
+        package: The package they are copied from.
+        files: Their names. The first is the manifest, which tells whose directory it is; the last is the one that
+            makes the host look, so that it never sees an incomplete copy.
+    """
+
+    directory: Path
+    package: str
+    files: tuple[str, ...]
+
+    def require_room(self, *, force: bool) -> None:
+        """Make sure that the place is free, ours, or may be freed by force.
+
+        Raises:
+            ConfigurationError: It is a symbolic link, or not ours and not forced.
+            OSError: It cannot be read.
+        """
+        places = (self.directory, *map(self.directory.joinpath, self.files))
+        linked = next((path for path in places if path.is_symlink()), None)
+        if linked is not None:
+            raise ConfigurationError(f"{linked} is a symbolic link: remove it yourself, nothing was changed")
+        if self.is_foreign and not force:
+            raise ConfigurationError(
+                f"{self.directory} was not made by {DISTRIBUTION}: move it, or use --force to set it aside"
+            )
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether something is there that is not ours."""
+        if not self.directory.exists() or (self.directory.is_dir() and not any(self.directory.iterdir())):
+            return False
+        try:
+            manifest = yaml.safe_load((self.directory / self.files[0]).read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError, yaml.YAMLError):
+            return True
+        return not isinstance(manifest, dict) or manifest.get("distribution") != DISTRIBUTION
+
+    def strangers(self) -> list[str]:
+        """Return the names of what is in the directory beside our files."""
+        known = {*self.files, "after-install.md", "__pycache__"}
+        return sorted(path.name for path in self.directory.iterdir() if path.name not in known)
+
+    def refresh(self) -> bool:
+        """Write what is missing or differs; tell whether anything did.
+
+        Raises:
+            OSError: The directory cannot be written.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        stale = [(path, text) for path, text in self._contents() if _read(path) != text]
+        for path, text in stale:
+            write_atomically(path, text)
+        return bool(stale)
+
+    def set_aside(self) -> Path:
+        """Move the directory to a name that the host passes over, and return that."""
+        number = 1
+        while (aside := self.directory.with_name(f".{self.directory.name}.replaced-{number}")).exists():
+            number += 1
+        return self.directory.rename(aside)
+
+    def delete(self) -> None:
+        """Remove our files and the directory."""
+        for name in (*reversed(self.files), "after-install.md"):
+            (self.directory / name).unlink(missing_ok=True)
+        if (self.directory / "__pycache__").exists():
+            shutil.rmtree(self.directory / "__pycache__")
+        self.directory.rmdir()
+
+    def _contents(self) -> Iterator[tuple[Path, str]]:
+        for name in self.files:
+            text = resources.files(self.package).joinpath(name).read_text(encoding="utf-8")
+            yield self.directory / name, text
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
