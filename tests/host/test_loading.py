@@ -61,7 +61,9 @@ def test_the_entry_points_directory_is_found_without_importing_the_library(bare_
     facts = bare_hermes.run("loading:directory_without_import").require_clean()
 
     assert {"__init__.py", "cli.py", "plugin.yaml"} <= set(facts["files"])
-    assert facts["imported"] in ([], ["hermes_memory", "hermes_memory.hermes"])
+    assert not [
+        name for name in facts["imported"] if name.startswith(("hermes_memory.hermes.", "hermes_memory.adapters"))
+    ]
 
 
 def test_eight_threads_at_once_all_get_a_provider_from_a_newer_host(bare_hermes: HermesHost) -> None:
