@@ -36,6 +36,7 @@ class StoreHost(Protocol):
     @property
     def repairs(self) -> bool:
         """Whether `repair` can do anything."""
+        ...
 
     def dsn(self) -> str:
         """Return the address of the runtime role.
@@ -43,15 +44,19 @@ class StoreHost(Protocol):
         Raises:
             StoreUnavailable: It is not known yet.
         """
+        ...
 
     async def prepare(self) -> None:
         """Start what must be started. Called again it makes sure that it runs."""
+        ...
 
     async def repair(self) -> None:
         """Start again what died."""
+        ...
 
     async def aclose(self) -> None:
         """Let go of what was started."""
+        ...
 
 
 class FleetStore:

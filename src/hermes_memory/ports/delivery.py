@@ -24,6 +24,7 @@ class DeliveryStore(Protocol):
                 nothing was. Hand them in singly to find it.
             SchemaNotApplied: The database has no schema, or an older one; nothing was applied.
         """
+        ...
 
     async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
         """Return the recorded outcome of an operation of the caller's theme, None when it was not applied yet.
@@ -33,3 +34,4 @@ class DeliveryStore(Protocol):
         Raises:
             StoreUnavailable: The database cannot be reached.
         """
+        ...

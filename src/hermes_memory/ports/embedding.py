@@ -15,10 +15,12 @@ class Embedder(Protocol):
     @property
     def model(self) -> str:
         """Name of the model, stable across processes: rows embedded under it compare with each other."""
+        ...
 
     @property
     def dimension(self) -> int:
         """Length of every vector, from 1 to 4,000."""
+        ...
 
     async def embed_query(self, text: str, *, timeout: float) -> Sequence[float]:
         """Embed a question.
@@ -27,6 +29,7 @@ class Embedder(Protocol):
             EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy.
             EmbeddingRejected: The endpoint refuses the text or answers wrongly.
         """
+        ...
 
     async def embed_documents(self, texts: Sequence[str], *, timeout: float) -> Sequence[Sequence[float]]:
         """Embed texts to store, in their order.
@@ -35,9 +38,11 @@ class Embedder(Protocol):
             EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy.
             EmbeddingRejected: The endpoint refuses one of the texts or answers wrongly; which one is not known.
         """
+        ...
 
     async def aclose(self) -> None:
         """Let go of connections and threads. Called again it does nothing."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,7 @@ class EmbeddingJob:
         text: What to embed.
         content_hash: 32 bytes; the vector is stored only while the row still has this content.
         attempts: How often embedding it failed before.
+        generation: Number of the generation the vector is for.
     """
 
     row: RowId
@@ -74,6 +80,7 @@ class EmbeddingJob:
     text: str
     content_hash: bytes
     attempts: int
+    generation: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,27 +103,34 @@ class EmbeddingQueue(Protocol):
 
     async def active(self) -> Generation | None:
         """Return the generation that recall uses, None when none was made yet."""
+        ...
 
     async def calibrate(self, generation: int, *, unrelated: float, related: float) -> None:
         """Store the measured cosine levels of a generation."""
+        ...
 
     async def claim(self, limit: int, *, lease: float) -> Sequence[EmbeddingJob]:
         """Take up to `limit` jobs for `lease` seconds; no other worker gets them meanwhile.
 
         Jobs that failed before come after those that did not.
         """
+        ...
 
     async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
         """Store the vectors of claimed jobs and end the jobs. Rows changed or gone meanwhile are passed over.
 
         So are jobs without a vector. Completing again changes nothing.
         """
+        ...
 
     async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         """Give jobs back, to be claimed again after a time, and count the attempt."""
+        ...
 
     async def park(self, job: EmbeddingJob, reason: str) -> None:
         """Set a job aside that cannot succeed; it stays visible to operators and is not claimed again."""
+        ...
 
     async def backlog(self) -> EmbeddingBacklog:
         """Count what waits, claimed and postponed jobs included, and what is parked."""
+        ...

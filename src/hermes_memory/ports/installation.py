@@ -37,6 +37,8 @@ class StoreInspector(Protocol):
             StoreUnavailable: The database cannot be reached.
             SchemaNotApplied: The schema is missing or older than this version needs; names the command to run.
         """
+        ...
 
     async def counts(self) -> Mapping[str, int]:
         """Count rows by kind over all themes, for operators: themes, entries, turns, vectors, waiting, parked."""
+        ...

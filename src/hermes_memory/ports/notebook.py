@@ -14,12 +14,15 @@ class Notebooks(Protocol):
     @property
     def home(self) -> HomeId:
         """The home they belong to."""
+        ...
 
     def read(self, target: Target) -> Sequence[str] | None:
         """Return the entries as written, None when there is no such file or it cannot be read now.
 
         A file that is missing says nothing about what should be remembered; an empty one says nothing should.
         """
+        ...
 
     def fingerprint(self) -> str:
         """Return a value that changes when one of the files does; cheap enough to ask before every turn."""
+        ...

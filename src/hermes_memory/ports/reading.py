@@ -82,6 +82,7 @@ class Search(Protocol):
 
         No lexeme finds nothing; one named twice counts once.
         """
+        ...
 
     async def by_vector(
         self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
@@ -90,11 +91,13 @@ class Search(Protocol):
 
         Rows that are not embedded yet are not found. A vector of another dimension finds nothing.
         """
+        ...
 
     async def cosines(
         self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
     ) -> Mapping[RowId, float]:
         """Return the cosine to `vector` of those rows that are visible and embedded."""
+        ...
 
 
 class Reader(Protocol):
@@ -102,14 +105,17 @@ class Reader(Protocol):
 
     async def get(self, caller: Caller, row: RowId, *, timeout: float) -> Row | None:
         """Return a row, None when there is none or the caller may not see it: the two look alike."""
+        ...
 
     async def entries(
         self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float
     ) -> Sequence[Entry]:
         """List entries, most recently changed first."""
+        ...
 
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
         """List all entries of the caller's own theme and exact subject that mirror a home's files, in no order."""
+        ...
 
     async def private_copies(
         self, source: HomeId, contents: Collection[tuple[Target, str]], *, timeout: float
@@ -119,6 +125,8 @@ class Reader(Protocol):
         It reveals nothing but what the asker holds already: it lets a reconciliation keep a person's words out of
         the theme that others read.
         """
+        ...
 
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         """List the themes with something in them that the caller may read, sinks apart, in the order of code points."""
+        ...

@@ -73,48 +73,62 @@ class Spool(Protocol):
             SpoolFull: A bound is reached; nothing was kept and nothing older was dropped.
             InvalidInput: The operation alone is larger than an item may be.
         """
+        ...
 
     def due(self, limit: int) -> Sequence[Spooled]:
         """Return up to `limit` operations that may be delivered now, oldest first; a prefix of every lane."""
+        ...
 
     def done(self, operations: Sequence[OperationId]) -> None:
         """Forget delivered operations. Unknown ids are passed over."""
+        ...
 
     def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
         """Hold operations, and so their lanes, back for a time, and count the attempt."""
+        ...
 
     def bury(self, operation: OperationId, reason: str) -> None:
         """Move an operation to the dead letters, which frees its lane."""
+        ...
 
     def pending(self, operation: OperationId) -> bool:
         """Tell whether an operation still waits for delivery."""
+        ...
 
     def pending_before(self, sequence: int | None = None) -> int:
         """Count the operations that wait, up to and with `sequence` when it is given."""
+        ...
 
     def last_sequence(self) -> int:
         """Return the sequence of the newest operation ever accepted, 0 when there was none."""
+        ...
 
     def changed(self) -> bool:
         """Tell whether someone else (another process) changed the spool since this was last asked.
 
         Cheap enough to be polled. What this object itself did never counts.
         """
+        ...
 
     def dead(self) -> Sequence[DeadLetter]:
         """Return the dead letters, oldest first."""
+        ...
 
     def dead_reason(self, operation: OperationId) -> str | None:
         """Return why an operation was buried, or None when it was not."""
+        ...
 
     def retry_dead(self, operations: Sequence[OperationId] | None = None) -> int:
         """Put dead letters (all when None) back in line under their own ids; return how many."""
+        ...
 
     def status(self) -> SpoolStatus:
         """Return a snapshot for operators."""
+        ...
 
     def close(self) -> None:
         """Let go of files. Called again it does nothing; what was accepted stays accepted."""
+        ...
 
 
 class Leadership(Protocol):
@@ -122,6 +136,8 @@ class Leadership(Protocol):
 
     def try_acquire(self) -> bool:
         """Become the leader if nobody is; True also when this object leads already."""
+        ...
 
     def release(self) -> None:
         """Stop leading. Called without leading it does nothing."""
+        ...
