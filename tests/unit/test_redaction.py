@@ -1,0 +1,217 @@
+"""Secrets taken out, look-alikes left."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_memory.domain.redaction import Redacted, redact
+
+B64 = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+ALNUM = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
+
+SECRETS = [
+    ("aws_access_key_id = AKIAIOSFODNN7EXAMPLE", "aws_access_key_id = [redacted:aws-key-id]"),
+    (f"aws_secret_access_key = {B64}", "aws_secret_access_key = [redacted:secret]"),
+    (f"AWS_SECRET_ACCESS_KEY={B64} make", "AWS_SECRET_ACCESS_KEY=[redacted:secret] make"),
+    (f"push with ghp_{ALNUM[:36]} please", "push with [redacted:github-token] please"),
+    (f"github_pat_11ABCDEFG0_{ALNUM}", "[redacted:github-token]"),
+    ("glpat-abcdefghij0123456789", "[redacted:gitlab-token]"),
+    (f"xoxb-123456789012-{ALNUM[:24]}", "[redacted:slack-token]"),
+    (f"sk-{ALNUM}", "[redacted:api-key]"),
+    ("sk-proj-abc_def-ghijklmnopqrstuv", "[redacted:api-key]"),
+    ("sk-ant-api03-abcdefghijklmnopqrstuvwxyz", "[redacted:anthropic-key]"),
+    ("AIzaSyA-1234567890abcdefghijklmnopqrstu", "[redacted:google-key]"),
+    (f"sk_live_{ALNUM[:24]}", "[redacted:stripe-key]"),
+    (f"npm_{ALNUM[:36]}", "[redacted:npm-token]"),
+    ("pypi-AgEIcHlwaS5vcmcCJDU3ZTM1ODRiLTg1Y2EtNGY", "[redacted:pypi-token]"),
+    (f"hf_{ALNUM[:34]}", "[redacted:huggingface-token]"),
+    (f"SG.{ALNUM[:22]}.{ALNUM[:43]}", "[redacted:sendgrid-key]"),
+    ("AC0123456789abcdef0123456789abcdef", "[redacted:twilio-key]"),
+    ("bot 123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1 ok", "bot [redacted:telegram-token] ok"),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0", "[redacted:jwt]"),
+    ("postgresql://u:pw@h/db", "postgresql://u:[redacted:uri-password]@h/db"),
+    ("postgresql://u:p@ss@h/db", "postgresql://u:[redacted:uri-password]@h/db"),
+    ("redis://:hunter2@cache:6379/0", "redis://:[redacted:uri-password]@cache:6379/0"),
+    ("host=db user=u password=s3cret dbname=x", "host=db user=u password=[redacted:password] dbname=x"),
+    ("host=db password='a b c' dbname=x", "host=db password='[redacted:password]' dbname=x"),
+    ("Server=x;Pwd=abc;Database=y", "Server=x;Pwd=[redacted:password];Database=y"),
+    ("password = x", "password = [redacted:password]"),
+    ("PGPASSWORD: x", "PGPASSWORD: [redacted:password]"),
+    ("PGPASSWORD=hunter2 psql", "PGPASSWORD=[redacted:password] psql"),
+    ("DB_PASS=foo", "DB_PASS=[redacted:password]"),
+    ('"api_key": "abc123def456"', '"api_key": "[redacted:secret]"'),
+    ('{"password": "correct horse"}', '{"password": "[redacted:password]"}'),
+    (r"{\"password\": \"abc\"}", r"{\"password\": \"[redacted:password]\"}"),
+    ('os.environ["DB_PASSWORD"] = "x1"', 'os.environ["DB_PASSWORD"] = "[redacted:password]"'),
+    ("connect(password=hunter2)", "connect(password=[redacted:password])"),
+    ("password: hunter2 for the router", "password: [redacted:password] for the router"),
+    ("Passwort: hunter2", "Passwort: [redacted:password]"),
+    ("密码：abc123", "密码：[redacted:password]"),
+    ("client_secret: 0123456789abcdef", "client_secret: [redacted:secret]"),
+    ("X-Api-Key: 0123456789abcdef", "X-Api-Key: [redacted:secret]"),
+    ("Authorization: Bearer abcdef123456", "Authorization: Bearer [redacted:authorization]"),
+    ('-H "Authorization: Basic dXNlcjpwYXNz"', '-H "Authorization: Basic [redacted:authorization]"'),
+    ("use Bearer abc123def456ghi789", "use Bearer [redacted:authorization]"),
+    ("AccountName=x;AccountKey=abcd1234efgh5678+/==;Suffix=y", "AccountName=x;AccountKey=[redacted:secret];Suffix=y"),
+    ("<password>hunter2</password>", "<password>[redacted:secret]</password>"),
+    ("mysql --password=foo -u root", "mysql --password=[redacted:password] -u root"),
+    ("curl -u bob:hunter2 https://x", "curl -u bob:[redacted:password] https://x"),
+    (f"https://a.blob.example/c?sv=1&sig={ALNUM}%3D", "https://a.blob.example/c?sv=1&sig=[redacted:signature]"),
+    (
+        "https://hooks.slack.com/services/T00000000/B00000000/XXXX",
+        "https://hooks.slack.com/services/[redacted:webhook]",
+    ),
+]
+
+KEPT = [
+    "My PIN for the office door is 8841",
+    "the password is in the vault",
+    "the token expired",
+    "commit 3f2a9c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "error E40213",
+    "IBAN DE89 3704 0044 0532 0130 00",
+    "password=",
+    "password= host=x",
+    "password: <password>",
+    "password=$PASSWORD",
+    "password=${DB_PASSWORD}",
+    "password: ***",
+    "password: xxxxxxxx",
+    '"password": ""',
+    '"password": null',
+    "password: str",
+    "password: Optional[str] = None",
+    'password = os.environ["PW"]',
+    "password = getpass()",
+    "self.password = password",
+    "api_key: YOUR_API_KEY",
+    "token: 5",
+    "max_tokens: 4096",
+    "token_type=bearer",
+    "tests pass: 12, fail: 0",
+    "PWD=/home/x",
+    "https://example.com:8080/a@b",
+    "https://host:8080?x=a@b",
+    "see http://localhost:5432/db",
+    "postgresql://user:${PW}@host/db",
+    "git@github.com:org/repo",
+    "docker run -u 1000:1000 image",
+    "secret: be kind",
+    "Password: Ask Bob about it",
+    "password reset: done",
+    "Authorization: required for all",
+    "Authorization: Bearer <token>",
+    "bearer of bad news",
+    "basic understanding of it",
+    "sk-learn is great",
+    "hf_hub_download(x)",
+    "credentials: see the wiki",
+    "the secret santa: Bob 2024",
+    "primary_key=12345678",
+    "-----BEGIN PUBLIC KEY-----",
+    "",
+    "\n\n",
+]
+
+
+@pytest.mark.parametrize(("text", "clean"), SECRETS)
+def test_a_secret_is_taken_out_and_its_surroundings_stay(text: str, clean: str) -> None:
+    result = redact(text)
+
+    assert (result.text, result.count) == (clean, 1)
+    assert result.kinds == {clean.partition("[redacted:")[2].partition("]")[0]}
+    assert redact(f"before\n  {text}\nafter").text == f"before\n  {clean}\nafter"
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_only_resembles_a_secret_stays(text: str) -> None:
+    assert redact(text) == Redacted(text=text)
+
+
+def test_several_secrets_in_a_text_are_counted_with_their_kinds() -> None:
+    result = redact(f"ghp_{ALNUM} and AKIAIOSFODNN7EXAMPLE\npassword=a password=b")
+
+    assert result.count == 4
+    assert result.kinds == {"github-token", "aws-key-id", "password"}
+
+
+KEY = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MaXg==\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (
+            f"a\n-----BEGIN RSA PRIVATE KEY-----\n{KEY * 20}-----END RSA PRIVATE KEY-----\nb",
+            "a\n[redacted:private-key]\nb",
+        ),
+        (
+            f"-----BEGIN PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{KEY}-----END PRIVATE KEY----- done",
+            "[redacted:private-key] done",
+        ),
+        (f"-----BEGIN OPENSSH PRIVATE KEY-----\n{KEY * 3}Hello there, Bob", "[redacted:private-key]\nHello there, Bob"),
+        (r'"-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n" x', r'"[redacted:private-key]\n" x'),
+        (r'"-----BEGIN PRIVATE KEY-----\nMIIEabc" x', '"[redacted:private-key]" x'),
+        (
+            f"> -----BEGIN PGP PRIVATE KEY BLOCK-----\n> {KEY}> -----END PGP PRIVATE KEY BLOCK-----",
+            "> [redacted:private-key]",
+        ),
+    ],
+)  # fmt: skip
+def test_a_private_key_is_taken_out_whole(text: str, clean: str) -> None:
+    result = redact(text)
+
+    assert result.text == clean
+    assert result.kinds == {"private-key"}
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *(text for text, _ in SECRETS), *KEPT, " ", "\n", "'", '"', "=", ":", ";", "@", "[redacted:x]", "password",
+        "-----BEGIN PRIVATE KEY-----",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(FRAGMENTS, max_size=8).map("".join) | st.lists(FRAGMENTS, max_size=8).map(" ".join))
+def test_redacting_twice_changes_nothing(text: str) -> None:
+    once = redact(text).text
+
+    assert redact(once) == Redacted(text=once)
+
+
+@given(st.text(max_size=200))
+def test_a_text_without_secrets_is_returned_as_it_is(text: str) -> None:
+    result = redact(text)
+
+    assert result.count > 0 or result.text == text
+
+
+@given(st.from_regex(r"ghp_[A-Za-z0-9]{36}", fullmatch=True), st.text(max_size=20), st.text(max_size=20))
+def test_a_token_is_found_wherever_words_end(token: str, before: str, after: str) -> None:
+    assert token not in redact(f"{before} {token} {after}").text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a-", "-bench", "QUJD", "=", ":", "password", "password ", "password=", "://a:", "://:a@", "eyJ", "sk-",
+        "bearer ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", 'password="', "12345678:", " ", "\n", "-u a:",
+        "'\"`", "authorization: bearer ", "<password>", "_pass", "token: a ", "x" * 50 + "@", "?sig=",
+    ],
+)  # fmt: skip
+def test_the_cost_doubles_at_most_with_the_length(unit: str) -> None:
+    def cost(size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size] + "token"
+        started = perf_counter()
+        redact(text)
+        return perf_counter() - started
+
+    costs = [min(cost(size) for _ in range(2)) for size in (4_000, 8_000, 16_000, 32_000, 64_000)]
+
+    assert costs[-1] < max(costs[0], 0.01) * 16 * 6
