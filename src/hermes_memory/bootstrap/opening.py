@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -9,13 +10,18 @@ from typing import Final
 
 import anyio
 
+from hermes_memory.adapters.embedding.local import LocalEmbedder
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.container import Container
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
+from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 START_SECONDS: Final = 90.0
 CLOSE_SECONDS: Final = 1.0
+WARM_UP_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
@@ -52,19 +58,22 @@ async def open_memory(
     half = local or own
     container = Container(settings=settings, local=half, secret=secret)
     memory = container.memory()
-    failure: Exception | None = None
+    failure: BaseException | None = None
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(container.link().run)
             tasks.start_soon(container.deliverer().run)
             if stage := container.stage():
                 tasks.start_soon(stage.run)
+            if isinstance(embedder := container.embedder(), LocalEmbedder):
+                tasks.start_soon(_warm_up, embedder)
             try:
                 if wait > 0:
                     await memory.ready(timeout=wait)
                 yield memory
                 await _deliver(memory, settings.shutdown_timeout if own else 0.0)
-            except Exception as error:  # noqa: BLE001 - raised again below, outside the group that would wrap it
+            # Raised again outside the task group, which would wrap it.
+            except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001
                 failure = error
             tasks.cancel_scope.cancel()
     finally:
@@ -73,6 +82,14 @@ async def open_memory(
             own.spool.close()
     if failure is not None:
         raise failure
+
+
+async def _warm_up(embedder: LocalEmbedder) -> None:
+    """Load the weights now, so that the first question does not wait for them."""
+    try:
+        await embedder.warm_up(timeout=WARM_UP_SECONDS)
+    except HermesMemoryError as error:
+        logger.warning("the local embedder does not load", extra={"action": "embed.warm_up", "cause": str(error)})
 
 
 async def _deliver(memory: Memory, seconds: float) -> None:
