@@ -77,13 +77,13 @@ def _runs(pid: int) -> bool:
 @pytest.mark.parametrize(
     "content",
     [
-        "{pid}\n{data}\n1700000000\n5432\n{run}\n\n  123456   7\nready   \n",  # of a container that was restarted
-        "{pid}\n",
-        "",
-        "12",
-        "not a number\n\n\n",
-        "\x00" * 64,  # of a power cut
-        "-1\n",
+        pytest.param("{pid}\n{data}\n1700000000\n5432\n{run}\n\n  123456   7\nready   \n", id="container-restarted"),
+        pytest.param("{pid}\n", id="cut-after-the-number"),
+        pytest.param("", id="empty"),
+        pytest.param("12", id="cut-in-the-number"),
+        pytest.param("not a number\n\n\n", id="garbage"),
+        pytest.param("\x00" * 64, id="zeros-of-a-power-cut"),
+        pytest.param("-1\n", id="everybody"),
     ],
 )
 def test_a_stale_pid_file_never_blocks_and_never_hurts_who_has_the_number_now(

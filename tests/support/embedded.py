@@ -98,8 +98,8 @@ def postgres_below(directory: Path) -> list[int]:
 
 def leader_below(directory: Path) -> int:
     """Return the one process that leads the one server below a directory."""
-    pids = postgres_below(directory)
-    (leader,) = (pid for pid in pids if _parent(pid) not in pids)
+    parents = {pid: _parent(pid) for pid in postgres_below(directory)}
+    (leader,) = (pid for pid, parent in parents.items() if parent is not None and parent not in parents)
     return leader
 
 
@@ -121,5 +121,8 @@ def new_cluster(directory: Path) -> None:
     postgres.release()
 
 
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+def _parent(pid: int) -> int | None:
+    """Return the parent of a process, or None when it has just gone, as connections do."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return None
