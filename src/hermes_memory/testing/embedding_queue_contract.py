@@ -8,7 +8,7 @@ import pytest
 
 from hermes_memory.domain.model import Kind, RowId
 from hermes_memory.domain.operations import row_id
-from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob
+from hermes_memory.ports.embedding import EmbeddingBacklog
 from hermes_memory.testing.making import (
     ANA_DIRECTLY,
     CURRENT,
@@ -155,10 +155,11 @@ class EmbeddingQueueContract:
         assert order == [fresh, failed]
 
     async def test_a_parked_job_is_counted_and_not_claimed(self, store: StoreUnderTest) -> None:
-        parked = await _claim_one(store, "poison")
+        await deliver(store, add("poison"))
+        (poison,) = await store.queue.claim(PLENTY, lease=SHORT)
 
-        await store.queue.park(parked, "the embedder refuses it")
-        await store.pass_time(SHORT)
+        await store.queue.park(poison, "the embedder refuses it")
+        await store.pass_time(SHORT * 1.5)
 
         assert list(await store.queue.claim(PLENTY, lease=LONG)) == []
         assert await store.queue.backlog() == EmbeddingBacklog(waiting=0, parked=1)
@@ -169,12 +170,6 @@ class EmbeddingQueueContract:
         await store.queue.postpone(jobs[:1], LONG)
 
         assert await store.queue.backlog() == EmbeddingBacklog(waiting=3, parked=0)
-
-
-async def _claim_one(store: StoreUnderTest, content: str) -> EmbeddingJob:
-    await deliver(store, add(content))
-    (job,) = await store.queue.claim(PLENTY, lease=LONG)
-    return job
 
 
 async def _finish(store: StoreUnderTest, vector: Sequence[float]) -> None:
