@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import Final
@@ -21,20 +20,23 @@ class Ballast:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def keep(self) -> None:
-        """Make the reserve unless it is there; not while the disk has little room left beside it."""
-        with contextlib.suppress(OSError):  # no room is no fault; the next call tries again
-            if not self._path.exists():
-                self._make()
+    def keep(self) -> bool:
+        """Make the reserve unless it is there; False while the disk has too little room for it and more beside it."""
+        try:
+            return self._path.exists() or self._make()
+        except FileExistsError:  # another thread or process was faster
+            return True
+        except OSError:
+            return False
 
     def drop(self) -> None:
         """Give the reserve back to the file system."""
         self._path.unlink(missing_ok=True)
 
-    def _make(self) -> None:
+    def _make(self) -> bool:
         room = os.statvfs(self._path.parent)
         if room.f_bavail * room.f_frsize < _ROOM:
-            return
+            return False
         descriptor = open_private(self._path, exclusive=True)
         written = 0
         try:
@@ -44,3 +46,4 @@ class Ballast:
             os.close(descriptor)
             if written < SIZE:
                 self._path.unlink()
+        return written == SIZE

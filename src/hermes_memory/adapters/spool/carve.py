@@ -22,7 +22,7 @@ _HIGHEST_SEQUENCE: Final = 2**53
 _INTEGER_BYTES: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 Column: TypeAlias = "int | float | bytes | None"
-Pages: TypeAlias = "dict[int, bytes]"
+Pages: TypeAlias = "dict[int, memoryview]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +57,16 @@ def carve(path: Path) -> Carved:
 
 def _pages(path: Path) -> Pages:
     """Return the pages by number from 1: those of the file, replaced by the committed ones of the journal."""
-    content = _read(path)
+    content = memoryview(_read(path))
     pages = {
         offset // PAGE_SIZE + 1: content[offset : offset + PAGE_SIZE]
         for offset in range(0, len(content) - PAGE_SIZE + 1, PAGE_SIZE)
     }
-    pages.update(_journal(_read(path.with_name(f"{path.name}-wal"))))
+    pages.update(_journal(memoryview(_read(path.with_name(f"{path.name}-wal")))))
     return pages
 
 
-def _journal(content: bytes) -> Pages:
+def _journal(content: memoryview) -> Pages:
     committed: Pages = {}
     written: Pages = {}
     salts = content[16:24]
@@ -103,11 +103,11 @@ def _records(pages: Pages) -> Iterator[tuple[int, list[Column]]]:
                 continue  # this cell is part of the damage
 
 
-def _cell(page: bytes, offset: int, pages: Pages) -> tuple[int, list[Column]]:
+def _cell(page: memoryview, offset: int, pages: Pages) -> tuple[int, list[Column]]:
     size, offset = _varint(page, offset)
     rowid, offset = _varint(page, offset)
     local = _local_size(size)
-    payload = page[offset : offset + local]
+    payload = bytes(page[offset : offset + local])
     if local < size:
         (following,) = struct.unpack_from(">I", page, offset + local)
         payload += _overflow(following, size - local, pages)
@@ -126,7 +126,7 @@ def _local_size(size: int) -> int:
 
 
 def _overflow(number: int, size: int, pages: Pages) -> bytes:
-    parts: list[bytes] = []
+    parts: list[memoryview] = []
     while size > 0:
         page = pages[number]
         parts.append(page[4 : 4 + min(size, PAGE_SIZE - 4)])
@@ -163,7 +163,7 @@ def _value(kind: int, payload: bytes, position: int) -> tuple[Column, int]:
     return payload[position : position + width], width
 
 
-def _varint(data: bytes, offset: int) -> tuple[int, int]:
+def _varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
     value = 0
     for index in range(8):
         byte = data[offset + index]

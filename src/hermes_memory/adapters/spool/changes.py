@@ -73,7 +73,7 @@ def forget(connection: sqlite3.Connection, operations: Iterable[bytes]) -> None:
 
 
 _FREE_PAGES: Final = "PRAGMA freelist_count"
-_SHRINK: Final = "PRAGMA incremental_vacuum(256)"
+_SHRINK: Final = "PRAGMA incremental_vacuum(1)"
 _SPARE_PAGES: Final = 256
 
 
@@ -81,7 +81,8 @@ def _shrink(connection: sqlite3.Connection) -> None:
     """Give up to 1 MiB of a file that is empty and large back to the file system."""
     (free,) = connection.execute(_FREE_PAGES).fetchone()
     if free > _SPARE_PAGES:
-        connection.execute(_SHRINK).fetchall()
+        for _ in range(_SPARE_PAGES):  # one at a time: sqlite3 ends the statement after its first page
+            connection.execute(_SHRINK)
 
 
 _POSTPONE: Final = """

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.spool import database, lookups, quarantine
-from hermes_memory.adapters.spool.database import Damaged, Synchronous
+from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.faults import Fault, fault_of
 from hermes_memory.adapters.spool.lock import WriteLock
+from hermes_memory.adapters.spool.row import Damaged
 
 _INHERITED: Final[list[sqlite3.Connection]] = []
 """Connections of a parent process: SQLite forbids to use or close them here, so they are kept from being collected."""
@@ -28,7 +29,7 @@ class SpoolConnection:
         self._version = 0
 
     def get(self) -> sqlite3.Connection:
-        """Return the connection, to a file that was sound on every page when it was opened.
+        """Return the connection, to a file that looked sound when it was opened.
 
         Raises:
             ConfigurationError: The file is a link or another user's, or a newer version made it.

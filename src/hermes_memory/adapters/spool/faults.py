@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from hermes_memory.adapters.spool.codec import UnreadableOperation
-from hermes_memory.adapters.spool.database import Damaged
+from hermes_memory.adapters.spool.row import Damaged
 
 
 class Fault(Enum):

@@ -38,19 +38,21 @@ class _Watch:
 
     def _before(self) -> None:
         self._lock.acquire()
-        for member in list(self._members):
+        self._resting = list(self._members)
+        for member in self._resting:
             member.before_fork()
-            self._resting.append(member)
 
     def _parent(self) -> None:
-        while self._resting:
-            self._resting.pop().after_fork_in_parent()
+        for member in self._resting:
+            member.after_fork_in_parent()
+        self._resting = []
         self._lock.release()
 
     def _child(self) -> None:
-        while self._resting:
-            self._resting.pop().after_fork_in_child()
-        self._lock.release()
+        self._lock = threading.Lock()  # a fork by C code comes here without the one before
+        self._resting = []
+        for member in list(self._members):
+            member.after_fork_in_child()
 
 
 _WATCH: Final = _Watch()

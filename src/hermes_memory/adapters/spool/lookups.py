@@ -6,12 +6,12 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
-from hermes_memory.adapters.spool.row import Row
+from hermes_memory.adapters.spool.row import Damaged, Row
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Counters:
-    """What is kept. `waiting` and `waiting_bytes` leave the dead letters out."""
+    """What is kept, the columns in their order. `waiting` and `waiting_bytes` leave the dead letters out."""
 
     last_sequence: int
     kept: int
@@ -78,14 +78,10 @@ _COUNTERS: Final = "SELECT last_sequence, kept, kept_bytes, waiting, waiting_byt
 
 def counters(connection: sqlite3.Connection) -> Counters:
     """Return what the spool holds, without counting it."""
-    last_sequence, kept, kept_bytes, waiting, waiting_bytes = connection.execute(_COUNTERS).fetchone()
-    return Counters(
-        last_sequence=last_sequence,
-        kept=kept,
-        kept_bytes=kept_bytes,
-        waiting=waiting,
-        waiting_bytes=waiting_bytes,
-    )
+    columns = connection.execute(_COUNTERS).fetchone()
+    if columns is None or not all(isinstance(column, int) for column in columns):
+        raise Damaged
+    return Counters(*columns)
 
 
 _OLDEST: Final = """

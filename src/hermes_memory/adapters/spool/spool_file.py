@@ -22,6 +22,10 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
 
+class DiskFull(StoreUnavailable):
+    """The disk is too full even with the reserve."""
+
+
 class SpoolFile:
     """The file, its locks and its reserve. Any thread may call; one piece of work runs at a time.
 
@@ -51,16 +55,19 @@ class SpoolFile:
         """Run work that adds, in one transaction.
 
         Raises:
-            SpoolFull: The disk is full.
+            SpoolFull: The disk is full, but for the reserve that is kept for `settle`.
             StoreUnavailable: The file cannot be used for now.
             ConfigurationError: It is not ours, or a newer version made it.
         """
+        if not self._ballast.keep():
+            raise self._verdict(Fault.FULL, reserve=False)
         return self._perform(lambda: self._transact(work), reserve=False)
 
     def settle(self, work: Work[T]) -> T:
         """Run work that frees space or only marks, in one transaction; on a full disk it may use the reserve.
 
         Raises:
+            DiskFull: The disk is too full for it; a smaller piece of work may fit.
             StoreUnavailable: The file cannot be used for now.
             ConfigurationError: It is not ours, or a newer version made it.
         """
@@ -145,7 +152,7 @@ class SpoolFile:
     def _verdict(self, fault: Fault, *, reserve: bool) -> StoreUnavailable | SpoolFull:
         if fault is Fault.FULL:
             if reserve:
-                return StoreUnavailable("the disk of the local spool is full: make room; what was accepted is kept")
+                return DiskFull("the disk of the local spool is full: make room; what was accepted is kept")
             return SpoolFull("the disk of the local spool is full: nothing was accepted")
         with contextlib.suppress(sqlite3.Error):  # a handle that failed is not used again
             self._connection.close()

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.spool import changes, lookups, quarantine
-from hermes_memory.adapters.spool.codec import decode, encode
-from hermes_memory.adapters.spool.database import Damaged, Synchronous
+from hermes_memory.adapters.spool.codec import UnknownVersion, decode, encode
+from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.files import prepare_directory
-from hermes_memory.adapters.spool.row import Row, lane_key
-from hermes_memory.adapters.spool.spool_file import SpoolFile
+from hermes_memory.adapters.spool.row import Damaged, Row, lane_key
+from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Operation, lane_of
@@ -109,8 +109,8 @@ class SqliteSpool:
         return self._file.read(partial(_due, now=self._now(), limit=limit))
 
     def done(self, operations: Sequence[OperationId]) -> None:
-        """Forget delivered operations, all in one transaction."""
-        self._file.settle(partial(changes.forget, operations=_ids(operations)))
+        """Forget delivered operations, all in one transaction unless the disk is too full for that."""
+        self._forget(_ids(operations))
 
     def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
         """Hold operations, and so their lanes, back for a time, and count the attempt."""
@@ -168,6 +168,16 @@ class SqliteSpool:
         """Let go of the files. A later call opens them again."""
         self._file.close()
 
+    def _forget(self, operations: list[bytes]) -> None:
+        try:
+            self._file.settle(partial(changes.forget, operations=operations))
+        except DiskFull:
+            if len(operations) < 2:
+                raise
+            middle = len(operations) // 2
+            self._forget(operations[:middle])
+            self._forget(operations[middle:])
+
     def _refuse(self) -> None:
         with self._counting:
             self._refused += 1
@@ -214,8 +224,14 @@ def _letter(row: Row) -> DeadLetter:
 
 def _snapshot(connection: sqlite3.Connection) -> tuple[lookups.Counters, datetime | None]:
     oldest = lookups.oldest(connection)
-    accepted_at = None if oldest is None else _operation(oldest).stamp.accepted_at
-    return lookups.counters(connection), accepted_at
+    return lookups.counters(connection), None if oldest is None else _accepted_at(oldest)
+
+
+def _accepted_at(row: Row) -> datetime | None:
+    try:
+        return _operation(row).stamp.accepted_at
+    except UnknownVersion:  # delivery shouts; the rest of the status is still worth having
+        return None
 
 
 def _operation(row: Row) -> Operation:
