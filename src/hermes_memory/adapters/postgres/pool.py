@@ -29,11 +29,12 @@ class Transaction:
     Its methods raise what the driver raises: `Pool.transaction` translates it.
     """
 
-    __slots__ = ("_connection", "_deadline")
+    __slots__ = ("_connection", "_context", "_deadline")
 
-    def __init__(self, connection: Connection, deadline: float) -> None:
+    def __init__(self, connection: Connection, deadline: float, caller: Caller | None) -> None:
         self._connection = connection
         self._deadline = deadline
+        self._context = caller_settings(caller)
 
     def remaining(self) -> float:
         """Return the seconds left.
@@ -64,7 +65,9 @@ class Transaction:
 
     async def act_for(self, caller: Caller) -> None:
         """Make another caller the one who is asking, for the rest of the transaction."""
-        await self.execute(caller_settings(caller))
+        if (context := caller_settings(caller)) != self._context:
+            await self.execute(context)
+            self._context = context
 
     async def set_local(self, *settings: str) -> None:
         """Make settings (`name = value`, safe as SQL) for the rest of the transaction."""
@@ -134,7 +137,7 @@ class Pool:
         deadline = asyncio.get_running_loop().time() + timeout
         with translated(DeadlineExceeded if read_only else StoreUnavailable):
             async with self._connection(timeout) as connection:
-                transaction = Transaction(connection, deadline)
+                transaction = Transaction(connection, deadline, caller)
                 try:
                     # Several statements without arguments travel as one message: one round trip, not five.
                     await transaction.execute(opening(caller, read_only=read_only, timeout=timeout, settings=settings))

@@ -76,6 +76,25 @@ select a.agent_identity, a.first_seen_at, a.last_seen_at, e.entries, s.sessions,
                             (array_agg(g.child_identity order by g.created_at desc))[1] as last_child
                        from hermes_memory.memory_agent_edges g where g.agent_identity = a.agent_identity) d;
 
+-- Entries and turns in one shape, for whoever reads both.
+create view hermes_memory.memory_rows with (security_invoker = true) as
+select 'entry'::text as kind, e.agent_identity, e.id, e.subject, e.target, e.content, e.said_at as at, e.updated_at,
+       e.origin, e.session_id, e.source, e.metadata, null::text as role, null::text as speaker, null::int as position,
+       e.lex_key
+  from hermes_memory.memory_entries e
+union all
+select 'turn'::text, c.agent_identity, c.id, c.subject, null::text collate "C", c.content, c.ts, c.created_at,
+       c.origin, c.session_id, null::text, c.metadata, c.role, c.speaker, c.position, c.lex_key
+  from hermes_memory.conversations c;
+
+-- The same rows as the text index sees them.
+create view hermes_memory.memory_documents with (security_invoker = true) as
+select e.agent_identity, e.id, e.subject, e.target as shelf, e.session_id, e.lex, e.lex_key, e.lex_length
+  from hermes_memory.memory_entries e
+union all
+select c.agent_identity, c.id, c.subject, 'turn'::text collate "C", c.session_id, c.lex, c.lex_key, c.lex_length
+  from hermes_memory.conversations c;
+
 -- How often a lexeme occurs in a document, 0 to 5, where 5 stands for more as well: reads back what ts_rank makes of
 -- 1, 2, 3, 4, ... occurrences (.61, .76, .83, .87, ... the partial sums of 1/n² over their limit).
 create function hermes_memory.term_frequency(lex tsvector, term tsquery) returns int

@@ -76,7 +76,7 @@ $$;
 -- Sets a job aside that cannot succeed.
 create function hermes_memory.park_embedding_job(of_generation int, theme text, id uuid, hash bytea, reason text)
 returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
-  update hermes_memory.embedding_jobs j set parked_reason = reason
+  update hermes_memory.embedding_jobs j set attempts = j.attempts + 1, parked_reason = reason
    where j.agent_identity = theme and j.row_id = id and j.generation = of_generation and j.content_hash = hash
 $$;
 

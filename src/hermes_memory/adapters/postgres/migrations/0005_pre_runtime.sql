@@ -9,7 +9,8 @@ begin
   execute format('grant usage on schema hermes_memory to %I', runtime_role);
   for granted in select * from (values
       ('installation', 'select'), ('schema_migrations', 'select'), ('embedding_models', 'select'), ('sinks', 'select'),
-      ('v_agent_memory', 'select'), ('memory_agents', 'select, insert, update'),
+      ('v_agent_memory', 'select'), ('memory_rows', 'select'), ('memory_documents', 'select'),
+      ('memory_agents', 'select, insert, update'),
       ('memory_entries', 'select, insert, update, delete'), ('sessions', 'select, insert, update'),
       ('conversations', 'select, insert'), ('term_blocks', 'select, insert, delete'),
       ('embedding_jobs', 'select, insert, delete'), ('inbox', 'select, insert'),

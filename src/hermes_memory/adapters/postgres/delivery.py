@@ -1,0 +1,140 @@
+"""Gives accepted operations their effect: one transaction per batch, each operation once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Final, TypeAlias, assert_never
+
+import asyncpg
+
+from hermes_memory.adapters.postgres import agents, inbox, lexicon
+from hermes_memory.adapters.postgres.entries import Analyze, Entries
+from hermes_memory.adapters.postgres.errors import domain_error
+from hermes_memory.adapters.postgres.inbox import DeliveredMeanwhile
+from hermes_memory.adapters.postgres.pool import Pool, Transaction
+from hermes_memory.adapters.postgres.rows import subject_key
+from hermes_memory.adapters.postgres.turns import Turns
+from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
+from hermes_memory.domain.model import Caller, OperationId, Subject, Theme
+from hermes_memory.domain.operations import (
+    AddEntry,
+    Effect,
+    Operation,
+    Outcome,
+    RecordDelegation,
+    RecordTurns,
+    RemoveEntry,
+    ReplaceEntry,
+)
+
+ATTEMPTS: Final = 3
+"""Transactions tried when another one stores the same at the same moment."""
+
+Seen: TypeAlias = dict[Theme, tuple[Caller, datetime]]
+
+
+class PostgresDelivery:
+    """`DeliveryStore` on Postgres.
+
+    Args:
+        pool: Connections of the runtime role.
+        analyze: Turns a text into its lexemes, repetitions kept. Queries must come through the same analyser.
+        timeout: Seconds a batch may take.
+    """
+
+    def __init__(self, pool: Pool, *, analyze: Analyze, timeout: float = 30.0) -> None:
+        self._pool = pool
+        self._timeout = timeout
+        self._entries = Entries(analyze)
+        self._turns = Turns(analyze)
+
+    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+        """Apply operations in their order, all or none; see `DeliveryStore.apply`."""
+        if not operations:
+            return []
+        for attempt in range(ATTEMPTS):
+            try:
+                return await self._apply(operations)
+            except DeliveredMeanwhile as race:
+                if attempt == ATTEMPTS - 1:
+                    raise _lost(race) from None
+        raise AssertionError("the last attempt either returns or raises")
+
+    async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
+        """Return a recorded outcome; see `DeliveryStore.outcome`."""
+        async with self._pool.transaction(caller, timeout=self._timeout, read_only=True) as transaction:
+            return (await inbox.recorded(transaction, caller, [operation])).get(operation)
+
+    async def _apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+        outcomes: dict[OperationId, Outcome] = {}
+        seen: Seen = {}
+        first = operations[0].stamp.caller
+        async with self._pool.transaction(first, timeout=self._timeout) as transaction:
+            try:
+                await lexicon.lock_themes(transaction, _scrubbed(operations))
+                for _, run in groupby(operations, key=_context):
+                    await self._apply_run(transaction, list(run), outcomes, seen)
+                await agents.register(transaction, seen)
+            except asyncpg.UniqueViolationError as error:
+                # Somebody stored the same between our look and our write; the next look finds it.
+                raise DeliveredMeanwhile from error
+        return [outcomes[operation.stamp.operation] for operation in operations]
+
+    async def _apply_run(
+        self, transaction: Transaction, run: Sequence[Operation], outcomes: dict[OperationId, Outcome], seen: Seen
+    ) -> None:
+        """Apply consecutive operations of one theme and subject, and record their outcomes."""
+        caller = run[0].stamp.caller
+        await transaction.act_for(caller)
+        waiting = {each.stamp.operation: each for each in run if each.stamp.operation not in outcomes}
+        outcomes.update(await inbox.recorded(transaction, caller, list(waiting)))
+        fresh = [each for operation, each in waiting.items() if operation not in outcomes]
+        made: list[Outcome] = []
+        for kind, group in groupby(fresh, key=type):
+            made += await self._apply_group(transaction, caller, kind, list(group))
+        await inbox.record(transaction, caller.theme, subject_key(caller.subject), made)
+        outcomes.update({outcome.operation: outcome for outcome in made})
+        if any(outcome.effect in {Effect.STORED, Effect.REPLACED} for outcome in made):
+            seen[caller.theme] = (caller, max(each.stamp.accepted_at for each in fresh))
+
+    async def _apply_group(
+        self, transaction: Transaction, caller: Caller, kind: type[Operation], group: Sequence[Operation]
+    ) -> list[Outcome]:
+        """Apply consecutive operations of one kind: what only adds goes in together, what changes goes one by one."""
+        if kind is AddEntry:
+            return await self._entries.add(transaction, caller, [o for o in group if isinstance(o, AddEntry)])
+        if kind is RecordTurns:
+            return await self._turns.record(transaction, caller, [o for o in group if isinstance(o, RecordTurns)])
+        if kind is RecordDelegation:
+            delegations = [o for o in group if isinstance(o, RecordDelegation)]
+            return await agents.note_delegations(transaction, caller, delegations)
+        return [await self._change(transaction, caller, operation) for operation in group]
+
+    async def _change(self, transaction: Transaction, caller: Caller, operation: Operation) -> Outcome:
+        match operation:
+            case ReplaceEntry():
+                return await self._entries.replace(transaction, caller, operation)
+            case RemoveEntry():
+                return await self._entries.remove(transaction, caller, operation)
+            case AddEntry() | RecordTurns() | RecordDelegation():
+                raise AssertionError("applied as a group")
+            case _:
+                assert_never(operation)
+
+
+def _lost(race: DeliveredMeanwhile) -> HermesMemoryError:
+    """Say what a race means that was lost again and again: a key that is taken for good, or a bad moment."""
+    if isinstance(race.__cause__, asyncpg.UniqueViolationError):
+        return domain_error(race.__cause__)
+    return StoreUnavailable("others store the same at the same moment: hand it in again")
+
+
+def _context(operation: Operation) -> tuple[Theme, Subject | None]:
+    return operation.stamp.caller.theme, operation.stamp.caller.subject
+
+
+def _scrubbed(operations: Sequence[Operation]) -> set[Theme]:
+    """Return the themes whose index loses postings."""
+    return {each.stamp.caller.theme for each in operations if isinstance(each, ReplaceEntry | RemoveEntry)}

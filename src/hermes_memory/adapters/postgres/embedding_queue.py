@@ -1,0 +1,143 @@
+"""Hands out the rows that wait for a vector, over all themes, and stores what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Final, LiteralString
+
+from hermes_memory.adapters.postgres.pool import Pool, Transaction
+from hermes_memory.adapters.postgres.rows import columns, subject_of
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Kind, RowId, Theme
+from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.rows import Record
+
+ACTIVE: Final[LiteralString] = """
+select m.generation, m.model, m.dimension, m.unrelated_cosine, m.related_cosine
+  from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
+CALIBRATE: Final[LiteralString] = "select hermes_memory.calibrate_generation($1, $2, $3)"
+CLAIM: Final[LiteralString] = "select * from hermes_memory.claim_embedding_jobs($1, $2)"
+DIMENSION: Final[LiteralString] = "select dimension from hermes_memory.embedding_models where generation = $1"
+STORE: Final[LiteralString] = "select hermes_memory.store_vectors($1, $2, $3, $4, $5, $6, $7)"
+END: Final[LiteralString] = "select hermes_memory.end_embedding_jobs($1, $2, $3, $4)"
+POSTPONE: Final[LiteralString] = "select hermes_memory.postpone_embedding_jobs($1, $2, $3, $4, $5)"
+PARK: Final[LiteralString] = "select hermes_memory.park_embedding_job($1, $2, $3, $4, $5)"
+BACKLOG: Final[LiteralString] = "select waiting, parked from hermes_memory.embedding_backlog()"
+
+
+class PostgresEmbeddingQueue:
+    """`EmbeddingQueue` on Postgres. Workers of any number of processes share it.
+
+    Args:
+        pool: Connections of the runtime role.
+        timeout: Seconds a call may take.
+    """
+
+    def __init__(self, pool: Pool, *, timeout: float = 30.0) -> None:
+        self._pool = pool
+        self._timeout = timeout
+
+    async def active(self) -> Generation | None:
+        """Return the generation that recall uses; see `EmbeddingQueue.active`."""
+        async with self._transaction() as transaction:
+            record = await transaction.fetch_row(ACTIVE)
+        return _generation(record) if record else None
+
+    async def calibrate(self, generation: int, *, unrelated: float, related: float) -> None:
+        """Store measured cosine levels; see `EmbeddingQueue.calibrate`."""
+        async with self._transaction() as transaction:
+            await transaction.execute(CALIBRATE, generation, unrelated, related)
+
+    async def claim(self, limit: int, *, lease: float) -> Sequence[EmbeddingJob]:
+        """Take jobs, longest due first among those that failed equally often; see `EmbeddingQueue.claim`."""
+        async with self._transaction() as transaction:
+            taken = await transaction.fetch(CLAIM, limit, lease)
+            orphans = [record for record in taken if record["content"] is None]
+            if orphans:
+                generation = orphans[0]["generation"]
+                keys = columns((o["agent_identity"], o["row_id"], o["content_hash"]) for o in orphans)
+                await transaction.execute(END, generation, *keys)
+        return [_job(record) for record in taken if record["content"] is not None]
+
+    async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+        """Store vectors and end their jobs; see `EmbeddingQueue.complete`.
+
+        Raises:
+            InvalidInput: A vector has not the dimension of its generation; none was stored.
+        """
+        done = sorted((job for job in jobs if job.row in vectors), key=lambda job: (job.generation, job.row))
+        if not done:
+            return
+        async with self._transaction() as transaction:
+            for generation, group in groupby(done, key=lambda job: job.generation):
+                await _store(transaction, generation, vectors, list(group))
+
+    async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        """Give jobs back for a time; see `EmbeddingQueue.postpone`."""
+        ordered = sorted(jobs, key=lambda job: (job.generation, job.row))
+        if not ordered:
+            return
+        async with self._transaction() as transaction:
+            for generation, group in groupby(ordered, key=lambda job: job.generation):
+                await transaction.execute(POSTPONE, generation, *_keys(group), seconds)
+
+    async def park(self, job: EmbeddingJob, reason: str) -> None:
+        """Set a job aside; see `EmbeddingQueue.park`."""
+        async with self._transaction() as transaction:
+            await transaction.execute(PARK, job.generation, job.theme, job.row, job.content_hash, reason)
+
+    async def backlog(self) -> EmbeddingBacklog:
+        """Count what waits; see `EmbeddingQueue.backlog`."""
+        async with self._transaction() as transaction:
+            record = await transaction.fetch_row(BACKLOG)
+        return (
+            EmbeddingBacklog(waiting=record["waiting"], parked=record["parked"])
+            if record
+            else EmbeddingBacklog(waiting=0, parked=0)
+        )
+
+    def _transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._pool.transaction(None, timeout=self._timeout)
+
+
+async def _store(
+    transaction: Transaction, generation: int, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]
+) -> None:
+    dimension = await transaction.fetch_value(DIMENSION, generation)
+    if any(len(vectors[job.row]) != dimension for job in jobs):
+        raise InvalidInput("a vector has not the dimension of its embedding generation", field="vectors")
+    themes, rows, hashes = _keys(jobs)
+    kinds = [str(job.kind) for job in jobs]
+    numbers = list(chain.from_iterable(vectors[job.row] for job in jobs))
+    await transaction.execute(STORE, generation, themes, rows, kinds, hashes, dimension, numbers)
+
+
+def _keys(jobs: Iterable[EmbeddingJob]) -> list[list[object]]:
+    return columns((job.theme, job.row, job.content_hash) for job in jobs)
+
+
+def _generation(record: Record) -> Generation:
+    return Generation(
+        number=record["generation"],
+        model=record["model"],
+        dimension=record["dimension"],
+        unrelated=record["unrelated_cosine"],
+        related=record["related_cosine"],
+    )
+
+
+def _job(record: Record) -> EmbeddingJob:
+    return EmbeddingJob(
+        row=RowId(record["row_id"]),
+        kind=Kind(record["kind"]),
+        theme=Theme(record["agent_identity"]),
+        subject=subject_of(record),
+        text=record["content"],
+        content_hash=record["content_hash"],
+        attempts=record["attempts"],
+        generation=record["generation"],
+    )

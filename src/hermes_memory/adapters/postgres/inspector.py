@@ -1,0 +1,79 @@
+"""Verifies an installed store without changing it, as the runtime role sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, LiteralString
+
+from hermes_memory.adapters.postgres.checks import CHECKS
+from hermes_memory.adapters.postgres.errors import SCHEMA_MESSAGE
+from hermes_memory.adapters.postgres.ledger import READ_LEDGER, missing, shipped
+from hermes_memory.adapters.postgres.pool import Pool, Transaction
+from hermes_memory.domain.errors import SchemaNotApplied
+from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.ports.installation import Installation
+
+FACTS: Final[LiteralString] = """
+select i.partitions, i.read_policy, i.active_generation, current_setting('server_version') as server,
+       (select e.extversion from pg_extension e where e.extname = 'vector') as vector
+  from hermes_memory.installation i"""
+
+COUNTS: Final[LiteralString] = """
+select themes, entries, turns, vectors, waiting, parked from hermes_memory.store_counts()"""
+
+NO_GENERATION: Final = (
+    "there is no embedding generation, so rows are found by their words alone: run `hermes-memory migrate` with an "
+    "embedder configured"
+)
+
+
+class PostgresInspector:
+    """`StoreInspector` on Postgres.
+
+    Args:
+        pool: Connections of the runtime role.
+        timeout: Seconds a call may take.
+    """
+
+    def __init__(self, pool: Pool, *, timeout: float = 30.0) -> None:
+        self._pool = pool
+        self._timeout = timeout
+
+    async def verify(self) -> Installation:
+        """Check schema, role and walls; see `StoreInspector.verify`."""
+        async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
+            ledger = {row["name"]: row["checksum"] for row in await transaction.fetch(READ_LEDGER)}
+            if absent := missing(set(ledger)):
+                raise SchemaNotApplied(f"{SCHEMA_MESSAGE} (missing: {', '.join(absent)})")
+            facts = await transaction.fetch_row(FACTS)
+            if facts is None:
+                raise SchemaNotApplied(SCHEMA_MESSAGE)
+            problems = [*_edited(ledger), *await _problems(transaction)]
+        if facts["active_generation"] is None:
+            problems.append(NO_GENERATION)
+        return Installation(
+            migrations=tuple(sorted(ledger)),
+            partitions=facts["partitions"],
+            read_policy=ReadPolicy(facts["read_policy"]),
+            server=f"PostgreSQL {facts['server']}, vector {facts['vector']}",
+            problems=tuple(problems),
+        )
+
+    async def counts(self) -> Mapping[str, int]:
+        """Count rows over all themes; see `StoreInspector.counts`."""
+        async with self._pool.transaction(None, timeout=self._timeout) as transaction:
+            counted = await transaction.fetch_row(COUNTS)
+        return dict(counted.items()) if counted else {}
+
+
+def _edited(ledger: Mapping[str, str]) -> list[str]:
+    return [
+        f"migration {migration.name} is not the one that was applied to this database: install a released version"
+        for migration in shipped()
+        if ledger[migration.name] != migration.checksum
+    ]
+
+
+async def _problems(transaction: Transaction) -> list[str]:
+    found = [(check, await transaction.fetch(check.statement)) for check in CHECKS]
+    return [check.sentence.replace("{}", ", ".join(row["name"] for row in rows)) for check, rows in found if rows]

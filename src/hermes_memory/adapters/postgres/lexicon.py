@@ -1,0 +1,140 @@
+"""Keeps the text index: blocks of postings, appended with their rows and scrubbed at once when a row's words go."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice, takewhile
+from typing import Final, LiteralString
+
+from hermes_memory.adapters.postgres.pool import Transaction
+from hermes_memory.adapters.postgres.rows import columns
+from hermes_memory.domain.postings import MAX_LENGTH, Document, build_blocks, document, impact, postings
+
+TURN_SHELF: Final = "turn"
+"""The shelf of turns; entries stand on the shelf named after their target."""
+
+MAX_VECTOR_BYTES: Final = 1_000_000
+"""A tsvector holds less than 2²⁰ bytes. Words beyond it are kept in the text and not in the index."""
+POSITION_BYTES: Final = 4
+
+# Whoever takes postings out, or folds blocks, holds this lock on the theme from the start of the transaction: else one
+# would bring back what the other has just taken out. Writers that only append need no lock.
+LOCK_THEMES: Final[LiteralString] = """
+select pg_advisory_xact_lock(hashtextextended(t.theme, 7))
+  from (select theme from unnest($1::text[]) as u(theme) order by theme offset 0) t"""
+
+APPEND: Final[LiteralString] = """
+insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
+select $1, u.shelf, $2, u.lexeme, u.hi, u.n, u.packed::bigint[]
+  from unnest($3::text[], $4::text[], $5::real[], $6::int[], $7::text[]) as u(shelf, lexeme, hi, n, packed)"""
+
+LEXEMES_OF: Final[LiteralString] = """
+select u.lexeme, cardinality(u.positions) as frequency
+  from hermes_memory.memory_entries e cross join lateral unnest(e.lex) as u
+ where e.agent_identity = $1 and e.subject = $2 and e.id = $3"""
+
+# A block that loses a posting is deleted and, unless it is empty now, inserted anew under the same best impact, which
+# stays an upper bound. The last line counts the document out of the statistics.
+SCRUB: Final[LiteralString] = """
+with found as materialized (
+  select b.lexeme, b.hi, b.id, w.posting
+    from unnest($4::text[], $5::real[], $6::bigint[]) as w(lexeme, impact, posting)
+   cross join lateral (
+         select b.lexeme, b.hi, b.id from hermes_memory.term_blocks b
+          where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme = w.lexeme
+            and b.hi >= w.impact and w.posting = any (b.packed)
+         offset 0) b),
+gone as (
+  delete from hermes_memory.term_blocks b using found f
+   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3
+     and b.lexeme = f.lexeme and b.hi = f.hi and b.id = f.id
+  returning b.lexeme, b.hi, b.n, b.packed, f.posting)
+insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
+select $1, $2, $3, g.lexeme, g.hi, g.n - 1, array_remove(g.packed, g.posting) from gone g where g.n > 1
+union all
+select $1, $2, $3, '', 0, -1, array[-$7::bigint]"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """The words of a row, as they are stored with it.
+
+    Attributes:
+        lexemes: In order and with repetition.
+        vector: The same as a tsvector in text form: the row's own record of what the index holds of it.
+    """
+
+    lexemes: Sequence[str]
+    vector: str
+
+    @property
+    def length(self) -> int:
+        """Number of lexemes, with repetition."""
+        return len(self.lexemes)
+
+    def under(self, key: int) -> Document:
+        """Return the document that these words make under a key."""
+        return document(key, self.lexemes)
+
+
+def indexed(lexemes: Sequence[str]) -> Indexed:
+    """Prepare the lexemes of a row to be stored: all of them, or as many as a tsvector can hold."""
+    sizes = accumulate(len(lexeme.encode()) + POSITION_BYTES for lexeme in lexemes)
+    fitting = list(islice(lexemes, sum(1 for _ in takewhile(MAX_VECTOR_BYTES.__ge__, sizes))))
+    return Indexed(lexemes=fitting, vector=tsvector_text(fitting))
+
+
+def tsvector_text(lexemes: Iterable[str]) -> str:
+    r"""Write lexemes as a tsvector with their positions, whatever characters they are made of.
+
+    >>> tsvector_text(["it's", "a", "it's"])
+    "'it''s':1,3 'a':2"
+    """
+    positions: defaultdict[str, list[str]] = defaultdict(list)
+    for position, lexeme in enumerate(lexemes, start=1):
+        positions[lexeme].append(str(position))
+    return " ".join(f"{_quoted(lexeme)}:{','.join(places)}" for lexeme, places in positions.items())
+
+
+async def lock_themes(transaction: Transaction, themes: Iterable[str]) -> None:
+    """Take the scrubbing locks of themes, in an order that is the same for everybody, until the transaction ends."""
+    if wanted := sorted(set(themes)):
+        await transaction.execute(LOCK_THEMES, wanted)
+
+
+async def append(
+    transaction: Transaction, theme: str, subject: bytes, documents: Iterable[tuple[str, Document]]
+) -> None:
+    """Add documents, each with its shelf, to the index of a theme and subject."""
+    shelves: defaultdict[str, list[Document]] = defaultdict(list)
+    for shelf, each in documents:
+        shelves[shelf].append(each)
+    blocks = [
+        (shelf, block.lexeme, block.hi, block.count, "{" + ",".join(map(str, block.packed)) + "}")
+        for shelf, batch in shelves.items()
+        for block in build_blocks(batch)
+    ]
+    if blocks:
+        await transaction.execute(APPEND, theme, subject, *columns(blocks))
+
+
+async def entry_document(
+    transaction: Transaction, theme: str, subject: bytes, entry: object, *, key: int, length: int
+) -> Document:
+    """Read back what the index holds of a stored entry."""
+    held = await transaction.fetch(LEXEMES_OF, theme, subject, entry)
+    return Document(key=key, counts={row["lexeme"]: row["frequency"] for row in held}, length=length)
+
+
+async def scrub(transaction: Transaction, theme: str, shelf: str, subject: bytes, gone: Document) -> None:
+    """Take a document out of the index. The transaction holds the theme's lock since it began."""
+    length = min(gone.length, MAX_LENGTH)
+    packed = postings(gone)
+    impacts = [impact(gone.counts[lexeme], gone.length) for lexeme in packed]
+    await transaction.execute(SCRUB, theme, shelf, subject, list(packed), impacts, list(packed.values()), length)
+
+
+def _quoted(lexeme: str) -> str:
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"

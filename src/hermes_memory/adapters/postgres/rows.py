@@ -1,0 +1,119 @@
+"""Reads the rows of the database as the nouns of the domain, and writes values as the database wants them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from hermes_memory.domain.model import (
+    NO_METADATA,
+    Caller,
+    Entry,
+    HomeId,
+    Kind,
+    Metadata,
+    Origin,
+    Role,
+    Row,
+    RowId,
+    SessionId,
+    Subject,
+    Target,
+    Theme,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    Record: TypeAlias = asyncpg.Record
+
+NOBODY: Final = b""
+"""How the database writes "no subject"."""
+
+
+def subject_key(subject: Subject | None) -> bytes:
+    """Return a subject as the database writes it."""
+    return subject or NOBODY
+
+
+def own_subjects(caller: Caller) -> list[bytes]:
+    """Return the subjects whose rows a caller may meet within a readable theme: nobody's and its own."""
+    return [NOBODY, caller.subject] if caller.subject else [NOBODY]
+
+
+def content_hash(content: str) -> bytes:
+    """Return the SHA-256 of a content, 32 bytes. Half a surrogate pair, which the database refuses, has one as well."""
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
+
+
+def json_text(metadata: Metadata) -> str:
+    """Return metadata as JSON."""
+    return json.dumps(dict(metadata))
+
+
+def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    """Turn at least one row of equal lengths into columns, as `unnest` wants them."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def row_of(record: Record) -> Row:
+    """Read a row of the view `memory_rows`."""
+    return entry_of(record) if record["kind"] == Kind.ENTRY else turn_of(record)
+
+
+def entry_of(record: Record) -> Entry:
+    """Read a row of the view `memory_rows` that is an entry."""
+    return Entry(
+        id=row_id_of(record),
+        theme=Theme(record["agent_identity"]),
+        subject=subject_of(record),
+        target=Target(record["target"]),
+        content=record["content"],
+        at=utc(record["at"]),
+        updated_at=utc(record["updated_at"]),
+        origin=Origin(record["origin"]),
+        session=SessionId(record["session_id"]) if record["session_id"] is not None else None,
+        source=HomeId(record["source"]) if record["source"] is not None else None,
+        metadata=_metadata(record["metadata"]),
+    )
+
+
+def turn_of(record: Record) -> Turn:
+    """Read a row of the view `memory_rows` that is a turn."""
+    return Turn(
+        id=row_id_of(record),
+        theme=Theme(record["agent_identity"]),
+        subject=subject_of(record),
+        session=SessionId(record["session_id"]),
+        role=Role(record["role"]),
+        content=record["content"],
+        at=utc(record["at"]),
+        origin=Origin(record["origin"]),
+        position=record["position"],
+        speaker=record["speaker"],
+        metadata=_metadata(record["metadata"]),
+    )
+
+
+def row_id_of(record: Record) -> RowId:
+    """Read the id of a row."""
+    return RowId(record["id"])
+
+
+def subject_of(record: Record) -> Subject | None:
+    """Read the subject of a row."""
+    return Subject(record["subject"]) if record["subject"] else None
+
+
+def utc(moment: datetime) -> datetime:
+    """Return an aware moment in UTC."""
+    return moment.astimezone(UTC)
+
+
+def _metadata(text: str) -> Metadata:
+    read: Mapping[str, Any] = json.loads(text)
+    return read or NO_METADATA

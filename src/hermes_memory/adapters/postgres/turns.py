@@ -1,0 +1,243 @@
+"""Stores what was said, numbered within its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
+
+from hermes_memory.adapters.postgres import jobs, lexicon
+from hermes_memory.adapters.postgres.entries import Analyze
+from hermes_memory.adapters.postgres.lexicon import TURN_SHELF, Indexed, indexed
+from hermes_memory.adapters.postgres.pool import Transaction
+from hermes_memory.adapters.postgres.rows import columns, content_hash, json_text, subject_key, utc
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.lexemes import indexed_text
+from hermes_memory.domain.model import Caller, Kind, RowId, SessionId
+from hermes_memory.domain.operations import Effect, Outcome, RecordTurns, TurnDraft, row_id
+from hermes_memory.domain.postings import lexeme_key
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.rows import Record
+
+TurnKey: TypeAlias = tuple[SessionId, str, bytes, int]
+"""Session, role, content hash and occurrence: what makes two turns of a theme and subject the same."""
+
+STRETCH: Final = 64
+"""Turns of a session that share a number in the text index."""
+
+# The session's row is locked from here on: whoever else records turns of it waits, so positions have no gap or twin.
+HOLD_SESSIONS: Final[LiteralString] = """
+insert into hermes_memory.sessions as s
+  (agent_identity, subject, session_id, parent_session_id, started_at, last_at)
+select $1, $2, u.session_id, u.parent, u.first_at, u.last_at
+  from unnest($3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[]) as u(session_id, parent, first_at, last_at)
+ order by u.session_id
+    on conflict (agent_identity, subject, session_id)
+    do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
+                  started_at = least(s.started_at, excluded.started_at),
+                  last_at = greatest(s.last_at, excluded.last_at)
+returning session_id, turns, lex_number, lex_used"""
+
+KNOWN: Final[LiteralString] = """
+select c.id, c.session_id, c.role, c.content_hash, c.occurrence
+  from hermes_memory.conversations c
+  join unnest($3::text[], $4::text[], $5::bytea[], $6::int[]) as u(session_id, role, content_hash, occurrence)
+    on c.session_id = u.session_id and c.role = u.role and c.content_hash = u.content_hash
+   and c.occurrence = u.occurrence
+ where c.agent_identity = $1 and c.subject = $2"""
+
+NEXT_STRETCHES: Final[LiteralString] = """
+select nextval('hermes_memory.lex_numbers') as number from generate_series(1, $1::int)"""
+
+ADD: Final[LiteralString] = """
+insert into hermes_memory.conversations
+  (agent_identity, subject, id, session_id, parent_session_id, position, role, speaker, content, content_hash,
+   occurrence, origin, embed, metadata, ts, created_at, operation, lex, lex_key, lex_length)
+select $1, $2, u.id, u.session_id, u.parent, u.position, u.role, u.speaker, u.content, u.content_hash, u.occurrence,
+       u.origin, u.embed, u.metadata, u.ts, u.created_at, u.operation, u.lex::tsvector, u.lex_key, u.lex_length
+  from unnest($3::uuid[], $4::text[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::bytea[],
+              $11::int[], $12::text[], $13::bool[], $14::jsonb[], $15::timestamptz[], $16::timestamptz[], $17::uuid[],
+              $18::text[], $19::bigint[], $20::int[])
+    as u(id, session_id, parent, position, role, speaker, content, content_hash, occurrence, origin, embed, metadata,
+         ts, created_at, operation, lex, lex_key, lex_length)"""
+
+ADVANCE_SESSIONS: Final[LiteralString] = """
+update hermes_memory.sessions s set turns = u.turns, lex_number = u.lex_number, lex_used = u.lex_used
+  from unnest($3::text[], $4::int[], $5::bigint[], $6::int[]) as u(session_id, turns, lex_number, lex_used)
+ where s.agent_identity = $1 and s.subject = $2 and s.session_id = u.session_id"""
+
+
+@dataclass(slots=True)
+class _Session:
+    """Where a session stands, while its turns are numbered."""
+
+    turns: int
+    lex_number: int
+    lex_used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Placed:
+    """A turn about to be stored, in its place."""
+
+    operation: RecordTurns
+    index: int
+    key: TurnKey
+    position: int
+    lex_key: int
+    indexed: Indexed
+
+    @property
+    def draft(self) -> TurnDraft:
+        return self.operation.turns[self.index]
+
+    @property
+    def id(self) -> RowId:
+        return row_id(self.operation.stamp.operation, self.index)
+
+    def values(self) -> tuple[object, ...]:
+        draft, stamp = self.draft, self.operation.stamp
+        session, role, digest, occurrence = self.key
+        return (
+            *(self.id, session, self.operation.parent_session, self.position),
+            *(role, draft.speaker, draft.content, digest, occurrence),
+            *(str(draft.origin), draft.embed, json_text(draft.metadata), draft.at, stamp.accepted_at, stamp.operation),
+            *(self.indexed.vector, self.lex_key, self.indexed.length),
+        )
+
+
+class Turns:
+    """Writes turns on behalf of one theme and subject at a time.
+
+    Args:
+        analyze: Turns a text into its lexemes, repetitions kept.
+    """
+
+    def __init__(self, analyze: Analyze) -> None:
+        self._analyze = analyze
+
+    async def record(self, transaction: Transaction, caller: Caller, records: Sequence[RecordTurns]) -> list[Outcome]:
+        """Store the turns that are not stored yet, in order; the others are left as they are."""
+        theme, subject = caller.theme, subject_key(caller.subject)
+        sessions = await _hold(transaction, theme, subject, records)
+        rows = await _known(transaction, theme, subject, records)
+        fresh = _fresh(records, rows)
+        placed = await self._place(transaction, sessions, fresh)
+        if placed:
+            await self._insert(transaction, theme, subject, sessions, placed)
+        rows.update({turn.key: turn.id for turn in placed})
+        stored = {turn.id for turn in placed}
+        return [_outcome(operation, rows, stored) for operation in records]
+
+    async def _place(
+        self, transaction: Transaction, sessions: dict[SessionId, _Session], fresh: Sequence[tuple[RecordTurns, int]]
+    ) -> list[_Placed]:
+        """Give new turns their positions in session and text index."""
+        numbers = iter(await _stretches(transaction, sessions, fresh))
+        return [self._placed(operation, index, sessions, numbers) for operation, index in fresh]
+
+    def _placed(
+        self, operation: RecordTurns, index: int, sessions: dict[SessionId, _Session], numbers: Iterator[int]
+    ) -> _Placed:
+        draft, key = operation.turns[index], _turn_key(operation, operation.turns[index])
+        session = sessions[key[0]]
+        if session.lex_used == STRETCH:
+            session.lex_number, session.lex_used = next(numbers), 0
+        text = indexed_text(draft.content, at=utc(draft.at), speaker=draft.speaker)
+        placed = _Placed(
+            operation=operation,
+            index=index,
+            key=key,
+            position=session.turns,
+            lex_key=lexeme_key(session.lex_number, session.lex_used),
+            indexed=indexed(self._analyze(text)),
+        )
+        session.turns += 1
+        session.lex_used += 1
+        return placed
+
+    async def _insert(
+        self,
+        transaction: Transaction,
+        theme: str,
+        subject: bytes,
+        sessions: dict[SessionId, _Session],
+        placed: Sequence[_Placed],
+    ) -> None:
+        await transaction.execute(ADD, theme, subject, *columns(turn.values() for turn in placed))
+        states = columns((name, s.turns, s.lex_number, s.lex_used) for name, s in sorted(sessions.items()))
+        await transaction.execute(ADVANCE_SESSIONS, theme, subject, *states)
+        documents = [(TURN_SHELF, turn.indexed.under(turn.lex_key)) for turn in placed]
+        await lexicon.append(transaction, theme, subject, documents)
+        waiting = [
+            jobs.Waiting(row=turn.id, kind=Kind.TURN, content_hash=turn.key[2]) for turn in placed if turn.draft.embed
+        ]
+        await jobs.enqueue(transaction, theme, subject, waiting)
+
+
+async def _hold(
+    transaction: Transaction, theme: str, subject: bytes, records: Sequence[RecordTurns]
+) -> dict[SessionId, _Session]:
+    """Lock the sessions, made if need be, and tell where they stand."""
+    wanted: dict[SessionId, tuple[SessionId | None, datetime, datetime]] = {}
+    for operation in records:
+        session, times = _session(operation), [draft.at for draft in operation.turns]
+        parent, first, last = wanted.get(session, (None, times[0], times[0]))
+        wanted[session] = (parent or operation.parent_session, min(first, *times), max(last, *times))
+    held = await transaction.fetch(
+        HOLD_SESSIONS, theme, subject, *columns((session, *facts) for session, facts in sorted(wanted.items()))
+    )
+    return {SessionId(r["session_id"]): _Session(r["turns"], r["lex_number"], r["lex_used"]) for r in held}
+
+
+async def _known(
+    transaction: Transaction, theme: str, subject: bytes, records: Sequence[RecordTurns]
+) -> dict[TurnKey, RowId]:
+    keys = {_turn_key(operation, draft) for operation in records for draft in operation.turns}
+    found = await transaction.fetch(KNOWN, theme, subject, *columns(sorted(keys)))
+    return {_stored_key(record): RowId(record["id"]) for record in found}
+
+
+def _fresh(records: Sequence[RecordTurns], known: dict[TurnKey, RowId]) -> list[tuple[RecordTurns, int]]:
+    """Return the drafts that are not stored yet, each key once, in order."""
+    fresh: dict[TurnKey, tuple[RecordTurns, int]] = {}
+    for operation in records:
+        for index, draft in enumerate(operation.turns):
+            if (key := _turn_key(operation, draft)) not in known:
+                fresh.setdefault(key, (operation, index))
+    return list(fresh.values())
+
+
+async def _stretches(
+    transaction: Transaction, sessions: dict[SessionId, _Session], fresh: Sequence[tuple[RecordTurns, int]]
+) -> list[int]:
+    """Fetch as many numbers of stretches as the new turns will begin."""
+    new: dict[SessionId, int] = dict.fromkeys(sessions, 0)
+    for operation, _ in fresh:
+        new[_session(operation)] += 1
+    beyond = (new[name] - (STRETCH - session.lex_used) for name, session in sessions.items())
+    wanted = sum(-(-turns // STRETCH) for turns in beyond if turns > 0)
+    return [record["number"] for record in await transaction.fetch(NEXT_STRETCHES, wanted)] if wanted else []
+
+
+def _session(operation: RecordTurns) -> SessionId:
+    if operation.stamp.caller.session is None:
+        raise InvalidInput("a turn belongs to a session: name it", field="session")
+    return operation.stamp.caller.session
+
+
+def _turn_key(operation: RecordTurns, draft: TurnDraft) -> TurnKey:
+    return _session(operation), str(draft.role), content_hash(draft.content), draft.occurrence
+
+
+def _stored_key(record: Record) -> TurnKey:
+    return SessionId(record["session_id"]), record["role"], record["content_hash"], record["occurrence"]
+
+
+def _outcome(operation: RecordTurns, rows: dict[TurnKey, RowId], stored: set[RowId]) -> Outcome:
+    own = [row_id(operation.stamp.operation, index) for index in range(len(operation.turns))]
+    effect = Effect.STORED if any(row in stored for row in own) else Effect.UNCHANGED
+    row = rows[_turn_key(operation, operation.turns[0])] if len(operation.turns) == 1 else None
+    return Outcome(operation=operation.stamp.operation, effect=effect, row=row)

@@ -1,0 +1,121 @@
+"""The statements of the vector leg. Vectors of each kind and embedding generation have a table of their own."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from hermes_memory.adapters.postgres.spaces import in_all_themes, in_one_theme, in_subject_themes
+from hermes_memory.domain.model import AllScope, Kind, Scope, SessionScope, SubjectScope
+
+# What a plan depends on: the generation in use, and how many rows the caller sees there. $3 shelves.
+SIZES: Final[LiteralString] = """,
+sizes as (
+  select t.shelf, sum(t.n) as size from spaces s cross join lateral (
+         select b.shelf, b.n from hermes_memory.term_blocks b
+          where b.agent_identity = {theme of space} and b.subject = s.subject and b.shelf = any ($3::text[])
+            and b.lexeme = ''
+         offset 0) t
+   group by t.shelf)
+select i.active_generation as generation, m.dimension, i.read_policy,
+       coalesce((select sum(z.size) from sizes z where z.shelf <> 'turn'), 0)::bigint as entry,
+       coalesce((select sum(z.size) from sizes z where z.shelf = 'turn'), 0)::bigint as turn
+  from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
+
+# $3 vector, $4 limit, $5 target. Adding 0 keeps the planner from the graph, which would hand out rows that the other
+# conditions then drop.
+EXACT: Final[LiteralString] = """,
+near as materialized (
+  select n.row_id, n.theme, min(n.distance) as distance from (
+    select t.row_id, s.theme, t.distance from spaces s cross join lateral (
+           select v.row_id, (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
+             from hermes_memory.{vectors} v
+            where v.agent_identity = {theme of space} and v.subject = s.subject {and of target}
+           offset 0) t) n
+   where n.distance <> 'NaN'
+   group by n.row_id, n.theme order by 3, 1 limit $4)"""
+
+# The same through the graph, which hands out rows nearly in order, and a row once for each of its parts.
+APPROXIMATE: Final[LiteralString] = """,
+near as materialized (
+  select n.row_id, n.theme, min(n.distance) as distance from (
+    select v.row_id, v.agent_identity as theme, v.embedding operator(public.<=>) $3::real[]::public.halfvec as distance
+      from hermes_memory.{vectors} v
+     where {in one theme} (v.agent_identity, v.subject) in (select s.theme, s.subject from spaces s) {and of target}
+     order by v.embedding operator(public.<=>) $3::real[]::public.halfvec limit $4) n
+   where n.distance <> 'NaN'
+   group by n.row_id, n.theme order by 3, 1)"""
+
+# $5 session, $6 shelves. The session's rows first, their vectors by id.
+IN_SESSION: Final[LiteralString] = """,
+near as materialized (
+  select d.id as row_id, $1::text as theme, min(t.distance) as distance
+    from hermes_memory.memory_documents d cross join lateral (
+         select (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
+           from hermes_memory.{vectors} v where v.agent_identity = $1 and v.row_id = d.id
+         offset 0) t
+   where d.agent_identity = $1 and d.session_id = $5 and d.shelf = any ($6::text[])
+     and d.subject in (select s.subject from spaces s) and t.distance <> 'NaN'
+   group by d.id order by 3, 1 limit $4)"""
+
+ROWS: Final[LiteralString] = """
+select s.distance, r.* from near s cross join lateral (
+       select r.* from hermes_memory.memory_rows r where r.agent_identity = {theme of space} and r.id = s.row_id
+       offset 0) r
+ order by s.distance, r.id"""
+
+# $1 the caller's theme, $2 its subject, $3 vector, $4 ids. Most rows are of the caller's theme, whose partition is
+# asked first; the others are asked for what is left.
+COSINES: Final[LiteralString] = """
+select c.row_id as id, min(c.distance) as distance from (
+  select v.row_id, v.agent_identity, v.subject, v.embedding operator(public.<=>) $3::real[]::public.halfvec as distance
+    from hermes_memory.{entry vectors} v where {theme} $1::text and v.row_id = any ($4::uuid[])
+  union all
+  select v.row_id, v.agent_identity, v.subject, v.embedding operator(public.<=>) $3::real[]::public.halfvec
+    from hermes_memory.{turn vectors} v where {theme} $1::text and v.row_id = any ($4::uuid[])) c
+ where c.distance <> 'NaN'
+   and ((c.subject <> '' and c.subject = $2)
+        or (c.subject = '' and c.agent_identity in (select unnest(hermes_memory.ctx_themes()))))
+ group by c.row_id"""
+
+_OF_TARGET: Final = "and ($5::text is null or v.target = $5)"
+
+
+def sizes_statement(scope: Scope) -> LiteralString:
+    """Return the statement that tells what a plan depends on. Parameters: theme, subjects, shelves."""
+    return _in_scope(SIZES, scope)
+
+
+def near_statement(kind: Kind, generation: int, scope: Scope, *, exact: bool) -> str:
+    """Return the statement that finds the nearest rows of a kind.
+
+    Parameters: theme, subjects, vector, limit, then the target for entries; for a session, session and shelves instead.
+    """
+    near = IN_SESSION if isinstance(scope, SessionScope) else EXACT if exact else APPROXIMATE
+    return (
+        _in_scope(near + ROWS, scope)
+        .replace("{vectors}", vectors_table(kind, generation))
+        .replace("{in one theme}", "" if isinstance(scope, AllScope | SubjectScope) else "v.agent_identity = $1 and")
+        .replace("{and of target}", _OF_TARGET if kind is Kind.ENTRY else "")
+    )
+
+
+def cosines_statement(generation: int, *, own_theme: bool) -> str:
+    """Return the statement that tells cosines by id, within the caller's theme or everywhere else."""
+    return (
+        COSINES.replace("{entry vectors}", vectors_table(Kind.ENTRY, generation))
+        .replace("{turn vectors}", vectors_table(Kind.TURN, generation))
+        .replace("{theme}", "v.agent_identity =" if own_theme else "v.agent_identity <>")
+    )
+
+
+def vectors_table(kind: Kind, generation: int) -> str:
+    """Return the name of the table that holds the vectors of a kind in a generation."""
+    return f"{kind}_vectors_g{generation:d}"
+
+
+def _in_scope(steps: LiteralString, scope: Scope) -> LiteralString:
+    if isinstance(scope, AllScope):
+        return in_all_themes(steps)
+    if isinstance(scope, SubjectScope):
+        return in_subject_themes(steps)
+    return in_one_theme(steps)

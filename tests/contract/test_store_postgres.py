@@ -1,0 +1,34 @@
+"""The Postgres store keeps the contract of every store port, on a real server, as the unprivileged runtime role."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from hermes_memory.testing import StoreUnderTest
+from hermes_memory.testing.store_contract import StoreContract
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import Installation, migrated
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def template(server: TestServer) -> AsyncIterator[Installation]:
+    async with migrated(server) as installation:
+        yield installation
+
+
+class TestPostgresStore(StoreContract):
+    """Every promise, kept by Postgres."""
+
+    @pytest_asyncio.fixture
+    async def store(self, template: Installation) -> AsyncIterator[StoreUnderTest]:
+        async with template.copy() as installation, installation.under_test() as opened:
+            yield opened

@@ -1,0 +1,125 @@
+"""A migrated Postgres store for tests: one template a module, a copy of it a test, the runtime role throughout."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Final
+
+import asyncpg
+
+from hermes_memory.adapters.postgres.migrator import migrate
+from hermes_memory.adapters.postgres.pool import Pool
+from hermes_memory.adapters.postgres.store import PostgresStore
+from hermes_memory.adapters.stemming import snowball_stem
+from hermes_memory.domain.lexemes import Analyzer
+from hermes_memory.domain.model import ReadPolicy, Theme
+from hermes_memory.testing import CONTRACT_GENERATION, StoreUnderTest
+from tests.support.postgres import TestServer
+
+PARTITIONS: Final = 4
+ANALYZE: Final = Analyzer(stem=snowball_stem()).analyze
+
+
+class Installation:
+    """A migrated database, seen by its administrator and by the runtime role.
+
+    Attributes:
+        admin_dsn: The superuser's address of the database.
+        runtime_dsn: The runtime role's address of the same.
+        role: Name of the runtime role.
+    """
+
+    def __init__(self, server: TestServer, database: str, role: str) -> None:
+        self.server = server
+        self.database = database
+        self.role = role
+        self.admin_dsn = server.dsn(database)
+        self.runtime_dsn = server.dsn(database, user=role)
+
+    async def administer(self, statement: str, *arguments: object) -> Any:
+        """Run a statement as the superuser and return the first value of its first row."""
+        connection = await asyncpg.connect(self.admin_dsn, timeout=30.0, command_timeout=60.0)
+        try:
+            if arguments:
+                return await connection.fetchval(statement, *arguments)
+            return (
+                await connection.fetchval(statement)
+                if statement.startswith("select")
+                else await connection.execute(statement)
+            )
+        finally:
+            await connection.close()
+
+    @asynccontextmanager
+    async def copy(self) -> AsyncIterator[Installation]:
+        """Give a fresh copy of this database, dropped afterwards."""
+        name = self.server.unique_name("copy")
+        await self.server.create_database(name, template=self.database)
+        try:
+            copied = Installation(self.server, name, self.role)
+            # A copy keeps what is in the database, not the rights on it.
+            await copied.administer(f'revoke temporary, create on database "{name}" from public')
+            yield copied
+        finally:
+            await self.server.drop_database(name)
+
+    @asynccontextmanager
+    async def store(self, **options: Any) -> AsyncIterator[PostgresStore]:
+        """Open the store as the runtime role."""
+        pool = Pool(lambda: self.runtime_dsn, max_size=4)
+        try:
+            yield PostgresStore(pool, analyze=ANALYZE, **options)
+        finally:
+            await pool.close()
+
+    @asynccontextmanager
+    async def under_test(self) -> AsyncIterator[StoreUnderTest]:
+        """Open the store with the levers of the contract suites."""
+        async with self.store() as store:
+            yield StoreUnderTest(
+                delivery=store.delivery,
+                search=store.search,
+                reader=store.reader,
+                queue=store.queue,
+                inspector=store.inspector,
+                analyze=ANALYZE,
+                set_policy=self.set_policy,
+                grant=self.grant,
+                pass_time=_sleep,
+            )
+
+    async def set_policy(self, policy: ReadPolicy) -> None:
+        """Set the read policy."""
+        await self.administer(f"update hermes_memory.installation set read_policy = '{policy}'")
+
+    async def grant(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
+        """Let a theme read another."""
+        await self.administer(
+            "insert into hermes_memory.theme_grants (reader, source, expires_at) values ($1, $2, $3) "
+            "on conflict (reader, source) do update set expires_at = excluded.expires_at",
+            *(reader, source, expires_at),
+        )
+
+
+async def _sleep(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+@asynccontextmanager
+async def migrated(server: TestServer) -> AsyncIterator[Installation]:
+    """Give a freshly migrated database, dropped afterwards. Roles are the cluster's and go with it."""
+    name, role = server.unique_name("template"), server.unique_name("app")
+    dsn = await server.create_database(name)
+    try:
+        await migrate(
+            dsn,
+            runtime_role=role,
+            partitions=PARTITIONS,
+            generation=(CONTRACT_GENERATION.model, CONTRACT_GENERATION.dimension),
+        )
+        yield Installation(server, name, role)
+    finally:
+        await server.drop_database(name)
