@@ -75,6 +75,10 @@ class Settings(BaseSettings):
         None,
         description="Postgres connection URL of the runtime role. Without it the embedded Postgres of the home serves.",
     )
+    state_directory: Path = Field(
+        Path("/var/lib/hermes-memory"),
+        description="Where root keeps the embedded database when its account cannot enter the home.",
+    )
     pool_size: int = Field(4, ge=1, le=64, description="Most database connections of one process.")
     connect_timeout: float = Field(3.0, gt=0, le=60, description="Seconds to wait for a database connection.")
     command_timeout: float = Field(10.0, gt=0, le=600, description="Seconds a statement of the write path may take.")

@@ -48,6 +48,7 @@ def _store_host(settings: Settings, local: LocalHalf, embedder: Embedder | None)
         return FleetStore(dsn.get_secret_value)
     return EmbeddedStore(
         local.folder / "postgres",
+        state_directory=settings.state_directory,
         runtime_role=settings.runtime_role,
         partitions=settings.partitions or EMBEDDED_PARTITIONS,
         read_policy=settings.read_policy,

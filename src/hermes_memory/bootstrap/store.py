@@ -91,13 +91,14 @@ class EmbeddedStore:
         self,
         folder: Path,
         *,
+        state_directory: Path,
         runtime_role: str,
         partitions: int,
         read_policy: ReadPolicy,
         generation: tuple[str, int] | None,
     ) -> None:
-        """Serve from `folder`; the other arguments are those of a first migration."""
-        self._server = EmbeddedPostgres(folder)
+        """Serve from `folder`, or from `state_directory` where root must; the rest is for the first migration."""
+        self._server = EmbeddedPostgres(folder, state_directory=state_directory)
         self._runtime_role = runtime_role
         self._partitions = partitions
         self._read_policy = read_policy

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hermes_memory.application.accept import Acceptor, Said
+from hermes_memory.domain import transcript
 from hermes_memory.domain.model import Role
-from hermes_memory.domain.transcript import exchanges, key_of, occurrence_of
 from hermes_memory.hermes.sessions import Binding
 
 SESSIONS_KEPT: Final = 256
@@ -26,8 +26,10 @@ class Capture:
     or by another process later, stores nothing new. What this process accepted before is not even accepted again.
     """
 
-    def __init__(self, acceptor: Acceptor) -> None:
+    def __init__(self, acceptor: Acceptor, *, max_chars: int) -> None:
+        """Capture messages of up to `max_chars` characters."""
         self._acceptor = acceptor
+        self._max_chars = max_chars
         self._lock = threading.Lock()
         self._accepted: OrderedDict[str, set[Key]] = OrderedDict()
 
@@ -42,18 +44,13 @@ class Capture:
 
         Raises:
             SpoolFull: The spool has reached its bound.
-            InvalidInput: A half is too large.
         """
-        said = [
-            Said(
-                role=role, content=content, speaker=name, occurrence=self._occurrence(binding, role, content, messages)
-            )
-            for role, content, name in (
-                (Role.USER, user, speaker or binding.speaker),
-                (Role.ASSISTANT, assistant, None),
-            )
-        ]
-        self._accept(binding, said)
+        name = speaker or binding.speaker
+        halves = (
+            self._half(binding, Role.USER, user, messages, name),
+            self._half(binding, Role.ASSISTANT, assistant, messages, None),
+        )
+        self._accept(binding, [half for half in halves if half is not None])
 
     def transcript(self, binding: Binding, messages: object) -> None:
         """Capture what of a whole transcript was not captured yet.
@@ -68,10 +65,24 @@ class Capture:
                 speaker=binding.speaker if one.role is Role.USER else None,
                 occurrence=one.occurrence,
             )
-            for one in exchanges(messages)
+            for one in transcript.said_in(messages, max_chars=self._max_chars)
         ]
         for part in _packed(said):
             self._accept(binding, part)
+
+    def _half(
+        self, binding: Binding, role: Role, content: object, messages: object, speaker: str | None
+    ) -> Said | None:
+        found = transcript.find_said(messages, role, content, max_chars=self._max_chars)
+        if found is not None:
+            return Said(role=role, content=found.content, speaker=speaker, occurrence=found.occurrence)
+        words = transcript.words_of(role, content, max_chars=self._max_chars)
+        if not words:
+            return None
+        with self._lock:
+            known = self._known(binding.caller.session or "")
+            occurrence = sum(1 for text, who, _ in known if (text, who) == (words, role))
+        return Said(role=role, content=words, speaker=speaker, occurrence=occurrence)
 
     def _accept(self, binding: Binding, said: Sequence[Said]) -> None:
         session = binding.caller.session or ""
@@ -82,15 +93,6 @@ class Capture:
             self._acceptor.turns(binding.caller, fresh, parent=binding.parent)
             with self._lock:
                 self._known(session).update(map(_key, fresh))
-
-    def _occurrence(self, binding: Binding, role: Role, content: object, messages: object) -> int:
-        found = occurrence_of(messages, role, content) if isinstance(messages, list) else None
-        if found is not None:
-            return found
-        text = key_of(content)
-        with self._lock:
-            known = self._known(binding.caller.session or "")
-            return Counter((text, role) for text, role, _ in known)[text, role]
 
     def _known(self, session: str) -> set[Key]:
         known = self._accepted.setdefault(session, set())
@@ -105,7 +107,7 @@ def _packed(said: Sequence[Said]) -> Iterator[Sequence[Said]]:
     part: list[Said] = []
     size = 0
     for one in said:
-        length = len(one.content) if isinstance(one.content, str) else 0
+        length = len(str(one.content))
         if part and (len(part) >= TURNS_AN_OPERATION or size + length > CHARS_AN_OPERATION):
             yield part
             part, size = [], 0
@@ -116,4 +118,4 @@ def _packed(said: Sequence[Said]) -> Iterator[Sequence[Said]]:
 
 
 def _key(said: Said) -> Key:
-    return key_of(said.content), said.role, said.occurrence
+    return str(said.content), said.role, said.occurrence

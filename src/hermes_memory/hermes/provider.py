@@ -71,6 +71,16 @@ def nothing() -> None:
     """Return nothing: the fallback of hooks without an answer."""
 
 
+def no_facts() -> dict[str, Any]:
+    """Return no facts: the fallback of hooks that describe."""
+    return {}
+
+
+def no_paths() -> list[str]:
+    """Return no paths: the fallback of the hook that lists them."""
+    return []
+
+
 class HermesMemoryProvider(HostProvider):
     """A provider instance is a cheap handle: the runtime behind it is shared by all agents of a home."""
 
@@ -121,18 +131,18 @@ class HermesMemoryProvider(HostProvider):
         """Finish `hermes memory setup`: make this the home's provider and say what comes next."""
         print(config_schema.post_setup(Path(hermes_home), config))  # noqa: T201 - the host's set-up talks on the terminal
 
-    @never_raises(dict)
+    @never_raises(no_facts)
     def get_status_config(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return what `hermes memory status` shows."""
         return config_schema.get_status_config(default_home())
 
-    @never_raises(list)
+    @never_raises(no_paths)
     def backup_paths(self) -> list[str]:
         """Return paths outside the home that a backup needs: none, the home holds everything."""
         return config_schema.backup_paths()
 
-    @never_raises(dict)
-    def identity_signature(self, **facts: Any) -> dict[str, str]:
+    @never_raises(no_facts)
+    def identity_signature(self, **facts: Any) -> dict[str, Any]:
         """Return what the identity depends on, without naming anyone: a change of it means another agent."""
         settings = read_settings(_home_of(facts), secret_reader())
         identity = resolve(HostIdentity.from_host(facts), identity_policy(settings), installation_secret(settings))
@@ -353,7 +363,7 @@ class HermesMemoryProvider(HostProvider):
         self._finalizer = weakref.finalize(self, release, handle)
         self._finalizer.atexit = False
         self._local = handle.runtime.local
-        self._capture = Capture(handle.runtime.local.acceptor)
+        self._capture = Capture(handle.runtime.local.acceptor, max_chars=handle.runtime.settings.turn_max_chars)
         self._ambient = Ambient(handle.runtime)
 
     def _reconcile(self, binding: Binding | None = None) -> None:

@@ -64,10 +64,8 @@ class ToolCalls:
 
     def _carry_out(self, binding: Binding, call: ToolArguments) -> str:
         match call:
-            case RecallMemory():
-                return self._recall(binding, call.query, call.scope, call.limit, {Kind.ENTRY}, call.target)
-            case RecallConversation():
-                return self._recall(binding, call.query, call.scope, call.limit, {Kind.TURN}, None)
+            case RecallMemory() | RecallConversation():
+                return self._recall(binding, call)
             case MemoryProfile():
                 return self._profile(binding, call)
             case MemoryRemember():
@@ -77,18 +75,17 @@ class ToolCalls:
             case _:
                 assert_never(call)
 
-    def _recall(
-        self, binding: Binding, query: str, scope: str | None, limit: int, kinds: set[Kind], target: str | None
-    ) -> str:
+    def _recall(self, binding: Binding, call: RecallMemory | RecallConversation) -> str:
         settings = self._runtime.settings
-        wanted = scope or _default_scope(settings.scope_default, binding)
+        scope = call.scope or _default_scope(settings.scope_default, binding)
+        facts = isinstance(call, RecallMemory)
         result: RecallResult = self._call(
             lambda memory: self._view(memory, binding).recall(
-                query,
-                limit=limit,
-                scope=wanted,
-                kinds=frozenset(kinds),
-                target=target,
+                call.query,
+                limit=call.limit,
+                scope=scope,
+                kinds=frozenset({Kind.ENTRY if facts else Kind.TURN}),
+                target=call.target if isinstance(call, RecallMemory) else None,
                 timeout=settings.tool_timeout * 0.9,
             )
         )
@@ -98,7 +95,7 @@ class ToolCalls:
             hits=shown,
             count=len(shown),
             left_out=len(hits) - len(shown),
-            scope=wanted,
+            scope=scope,
             degraded=list(result.degraded),
             trace_id=str(result.trace_id),
         )
