@@ -36,6 +36,7 @@ SECRETS = [
     ("postgresql://u:pw@h/db", "postgresql://u:[redacted:uri-password]@h/db"),
     ("postgresql://u:p@ss@h/db", "postgresql://u:[redacted:uri-password]@h/db"),
     ("redis://:hunter2@cache:6379/0", "redis://:[redacted:uri-password]@cache:6379/0"),
+    (f"https://ghp_{ALNUM[:36]}@github.com/org", "https://[redacted:github-token]@github.com/org"),
     ("host=db user=u password=s3cret dbname=x", "host=db user=u password=[redacted:password] dbname=x"),
     ("host=db password='a b c' dbname=x", "host=db password='[redacted:password]' dbname=x"),
     ("Server=x;Pwd=abc;Database=y", "Server=x;Pwd=[redacted:password];Database=y"),
@@ -201,8 +202,8 @@ def test_a_token_is_found_wherever_words_end(token: str, before: str, after: str
     "unit",
     [
         "a-", "-bench", "QUJD", "=", ":", "password", "password ", "password=", "://a:", "://:a@", "eyJ", "sk-",
-        "bearer ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", 'password="', "12345678:", " ", "\n", "-u a:",
-        "'\"`", "authorization: bearer ", "<password>", "_pass", "token: a ", "x" * 50 + "@", "?sig=",
+        "bearer ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", 'password="', "12345678:", " ",
+        "\n", "-u a:", "'\"`", "authorization: bearer ", "<password>", "_pass", "token: a ", "x" * 50 + "@", "?sig=",
     ],
 )  # fmt: skip
 def test_the_cost_doubles_at_most_with_the_length(unit: str) -> None:

@@ -43,7 +43,7 @@ TOKEN: Final = re.compile(
 )
 """A token that its issuer marks by a prefix. The group that matched names its kind, with `_` for `-`."""
 
-URI_PASSWORD: Final = re.compile(r"://[^\s/:@?#\"<>]{0,256}:(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])")
+URI_PASSWORD: Final = re.compile(r"://[^\s/:@?#\"<>\[]{0,256}:(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])")
 """The password in the userinfo of a URI (RFC 3986, 3.2.1), up to the last `@` before the path."""
 
 AUTHORIZATION: Final = re.compile(
@@ -77,7 +77,7 @@ _VALUE: Final = (
     r"|\\?[\"'](?P<open>[^\s\"'\\]{1,4096})|(?P<bare>[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
 )
 ASSIGNMENT: Final = re.compile(
-    rf"(?:(?P<password>{_ACCESS_WORDS})|(?P<key>{_KEY_NAMES}))[0-9_]{{0,3}}\\?[\"'`\]]{{0,2}}"
+    rf"(?:(?P<password>{_ACCESS_WORDS})|(?P<key>{_KEY_NAMES}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
     r"(?P<sign>[ \t]{0,8}(?:=>|:=)[ \t]{0,8}|[ \t]{1,8}={1,3}[ \t]{1,8}|[ \t]{0,8}={1,3}(?![ \t=])"
     r"|[ \t]{0,8}[:：][ \t]{0,8})"
     rf"{_VALUE}",
@@ -88,7 +88,7 @@ ASSIGNMENT: Final = re.compile(
 OPTION: Final = re.compile(
     r"(?<![\w-])(?:--(?:password|passwd|token|api-key|secret)[ \t]{1,4}[\"']?"
     r"(?P<named>(?=[^\s0-9]{0,256}[0-9])[^\s\"']{4,512})"
-    r"|(?:-u|--user)[ \t]{1,4}[\"']?[^\s:\"'/]{1,128}:(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256}))"
+    r"|(?:-u|--user)[ \t]{1,4}[\"']?[^\s:\"'/\[]{1,128}:(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256}))"
 )
 """A secret given to a command as an option."""
 
