@@ -48,7 +48,7 @@ def fold(text: str) -> str:
 
     Folding again changes nothing, whatever the script.
 
-    >>> fold("  Ｍarke\\u200bting \\x00 Desk")
+    >>> fold("  Ｍarke\u200bting \x00 Desk")
     'marketing desk'
     """
     folded = _fold_once(text)
