@@ -14,12 +14,26 @@ from hermes_memory.domain.lexemes import Analyzer
         (("launch", "launched", "launches", "launching"), "launch"),
         (("москва", "москвой", "москве"), "москв"),
         (("postgresql",), "postgresql"),
+        (("kunde", "kunden"), "kund"),
+        (("rechnung", "rechnungen"), "rechnung"),
+        (("hauser", "hausern"), "haus"),
+        (("nuevo", "nueva", "nuevos", "nuevas"), "nuev"),
+        (("fattura", "fatture"), "fattur"),
+        (("serveur", "serveurs"), "serveur"),
     ],
 )
 def test_forms_of_a_word_share_a_stem(words: tuple[str, ...], stem: str) -> None:
     stemmer = snowball_stem()
 
     assert {stemmer(word) for word in words} == {stem}
+
+
+@pytest.mark.parametrize("word", ["user", "data", "here", "api", "code", "auth", "main", "cafe"])
+def test_short_words_keep_what_tells_them_apart(word: str) -> None:
+    stemmer = snowball_stem()
+
+    assert len(stemmer(word)) >= 3
+    assert stemmer(word) == stemmer(f"{word}s")
 
 
 @pytest.mark.parametrize("word", ["δρόμος", "किताबें", "الكتاب", "Գիրք", "புத்தகம்", "שלום", "𐍈", "x" * 64])
