@@ -90,11 +90,17 @@ class Deliverer:
         finally:
             self._watched.pop(key, None)
 
-    async def drained(self, *, timeout: float) -> bool:
-        """Wait until everything accepted before this call was delivered; False when time ran out first."""
+    async def drained(self, *, timeout: float, patient: bool = True) -> bool:
+        """Wait until everything accepted before this call was delivered; False when time ran out first.
+
+        Args:
+            patient: Wait for a store that is out of reach too; otherwise give up on it at once.
+        """
         target = await self._spool.last_sequence()
         with anyio.move_on_after(timeout):
             while await self._spool.pending_before(target):
+                if not patient and not self._breaker.allows():
+                    return False
                 self.doorbell.ring()
                 await self._tick()
             return True

@@ -56,6 +56,10 @@ class StoreLink:
             if self._breaker.state is not BreakerState.CLOSED:
                 await self._repaired(self._repair)
 
+    async def usable(self) -> None:
+        """Wait until the store is usable, however long it takes."""
+        await self._ready.wait()
+
     async def ready(self, *, timeout: float) -> None:
         """Wait until the store is usable.
 

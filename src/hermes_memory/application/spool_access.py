@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import anyio
-import anyio.to_thread
-
+from hermes_memory.application.worker import Worker
 from hermes_memory.domain.model import OperationId
 from hermes_memory.ports.spool import DeadLetter, Spool, Spooled, SpoolStatus
 
@@ -17,9 +15,9 @@ Answer = TypeVar("Answer")
 class SpoolAccess:
     """Calls a `Spool` without holding up the loop. See the port for what each method promises."""
 
-    def __init__(self, spool: Spool) -> None:
+    def __init__(self, spool: Spool, worker: Worker) -> None:
         self._spool = spool
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._worker = worker
 
     async def due(self, limit: int) -> Sequence[Spooled]:
         """Return operations that may be delivered now."""
@@ -59,6 +57,4 @@ class SpoolAccess:
 
     async def call(self, work: Callable[[], Answer]) -> Answer:
         """Run any short, blocking work in the worker thread."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(1)
-        return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        return await self._worker.call(work)

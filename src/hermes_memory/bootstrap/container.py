@@ -22,6 +22,7 @@ from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
+from hermes_memory.application.worker import Worker
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.home import LocalHalf, utc_now
 from hermes_memory.bootstrap.store import EMBEDDED_PARTITIONS, EmbeddedStore, FleetStore, StoreHost, StorePreparation
@@ -42,12 +43,13 @@ def _pool(settings: Settings, host: StoreHost) -> Pool:
     )
 
 
-def _store_host(settings: Settings, local: LocalHalf, embedder: Embedder | None) -> StoreHost:
+def _store_host(settings: Settings, local: LocalHalf, embedder: Embedder | None, worker: Worker) -> StoreHost:
     dsn = settings.dsn
     if dsn is not None:
         return FleetStore(dsn.get_secret_value)
     return EmbeddedStore(
         local.folder / "postgres",
+        worker,
         state_directory=settings.state_directory,
         runtime_role=settings.runtime_role,
         partitions=settings.partitions or EMBEDDED_PARTITIONS,
@@ -120,7 +122,8 @@ class Container(containers.DeclarativeContainer):
     analyzer = providers.Singleton(Analyzer, stem=stem)
     embedder = providers.Singleton(make_embedder, settings, secret)
 
-    host = providers.Singleton(_store_host, settings, local, embedder)
+    worker = providers.Singleton(Worker)
+    host = providers.Singleton(_store_host, settings, local, embedder, worker)
     pool = providers.Singleton(_pool, settings, host)
     delivery = providers.Singleton(PostgresDelivery, pool, analyze=analyzer.provided.analyze)
     search = providers.Singleton(PostgresSearch, pool)
@@ -129,7 +132,7 @@ class Container(containers.DeclarativeContainer):
     inspector = providers.Singleton(PostgresInspector, pool)
     preparation = providers.Singleton(StorePreparation, host, pool, inspector)
 
-    spool = providers.Singleton(SpoolAccess, local.provided.spool)
+    spool = providers.Singleton(SpoolAccess, local.provided.spool, worker)
     stage = providers.Singleton(_stage, settings, queue, embedder, embed_breaker)
     deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage)
     link = providers.Singleton(_link, host, preparation, store_breaker, deliverer)

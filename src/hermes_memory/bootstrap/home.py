@@ -71,6 +71,7 @@ def open_local_half(settings: Settings, *, accepted: Callable[[], None] = lambda
         max_rows=settings.spool_max_rows,
         max_bytes=settings.spool_max_bytes,
         max_item_bytes=settings.item_max_bytes,
+        open_early=False,
     )
     acceptor = Acceptor(spool, policy=capture_policy(settings), now=utc_now, accepted=accepted)
     home = home_id_for(secret, str(settings.home.resolve()))

@@ -66,7 +66,7 @@ async def open_memory(
             if stage := container.stage():
                 tasks.start_soon(stage.run)
             if isinstance(embedder := container.embedder(), LocalEmbedder):
-                tasks.start_soon(_warm_up, embedder)
+                tasks.start_soon(_warm_up, memory, embedder)
             try:
                 if wait > 0:
                     await memory.ready(timeout=wait)
@@ -84,8 +84,9 @@ async def open_memory(
         raise failure
 
 
-async def _warm_up(embedder: LocalEmbedder) -> None:
-    """Load the weights now, so that the first question does not wait for them."""
+async def _warm_up(memory: Memory, embedder: LocalEmbedder) -> None:
+    """Load the weights once there is something to search, so that the first question does not wait for them."""
+    await memory.services.link.usable()
     try:
         await embedder.warm_up(timeout=WARM_UP_SECONDS)
     except HermesMemoryError as error:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, LiteralString, Protocol, TypeVar
+from typing import Final, LiteralString, Protocol
 
 import anyio
-import anyio.to_thread
 import asyncpg
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres, ServerAddress
 from hermes_memory.adapters.postgres.errors import translated
 from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.adapters.postgres.pool import Pool
+from hermes_memory.application.worker import Worker, call_aside
 from hermes_memory.domain.errors import StoreUnavailable
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.ports.installation import StoreInspector
 
 logger = logging.getLogger(__name__)
-
-Answer = TypeVar("Answer")
 
 DATABASE: Final = "hermes_memory"
 EMBEDDED_PARTITIONS: Final = 8
@@ -90,6 +88,7 @@ class EmbeddedStore:
     def __init__(
         self,
         folder: Path,
+        worker: Worker,
         *,
         state_directory: Path,
         runtime_role: str,
@@ -99,6 +98,7 @@ class EmbeddedStore:
     ) -> None:
         """Serve from `folder`, or from `state_directory` where root must; the rest is for the first migration."""
         self._server = EmbeddedPostgres(folder, state_directory=state_directory)
+        self._worker = worker
         self._runtime_role = runtime_role
         self._partitions = partitions
         self._read_policy = read_policy
@@ -114,7 +114,7 @@ class EmbeddedStore:
 
     async def prepare(self) -> None:
         """Start or join the server, and bring its database to the schema of this version."""
-        address = await _in_thread(self._server.acquire)
+        address = await self._worker.call(self._server.acquire, abandon=True)
         await _ensure_database(address.dsn())
         await migrate(
             address.dsn(database=DATABASE),
@@ -129,13 +129,13 @@ class EmbeddedStore:
     async def repair(self) -> None:
         """Start the server again when it has died."""
         if not self._closing:
-            self._address = await _in_thread(self._server.ensure_running)
+            self._address = await self._worker.call(self._server.ensure_running, abandon=True)
 
     async def aclose(self) -> None:
         """Stop being a user of the server; the last one stops it."""
         self._closing = True
         with anyio.CancelScope(shield=True):
-            await _in_thread(self._server.release)
+            await call_aside(self._server.release)
 
 
 class StorePreparation:
@@ -171,7 +171,3 @@ async def _ensure_database(superuser_dsn: str) -> None:
             logger.debug("another process made the database", extra={"action": "store.rival"})
         finally:
             await connection.close(timeout=ADMIN_SECONDS)
-
-
-async def _in_thread(work: Callable[[], Answer]) -> Answer:
-    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)

@@ -48,7 +48,8 @@ class Ambient:
         queued = self._take(binding, query)
         if queued is not None:
             return queued
-        timeout = self._runtime.settings.prefetch_timeout
+        # The rest of the time is for the way to the loop and back.
+        timeout = self._runtime.settings.prefetch_timeout * 0.95
         return self._runtime.call(lambda memory: self._make(memory, binding, query, timeout * 0.95), timeout=timeout)
 
     def prepare(self, binding: Binding, query: str) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import logging
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from hermes_memory.settings import ENV_PREFIX, Settings
+from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home
 
 logger = logging.getLogger(__name__)
+
+HOMES_KEPT: Final = 64
+_reading: Final = threading.Lock()
+_read: Final[dict[str, Settings]] = {}
 
 
 def _taken(module: str, name: str) -> Any:
@@ -47,11 +53,34 @@ def secret_reader() -> Callable[[str], str | None]:
 def read_settings(home: Path | None, secret: Callable[[str], str | None]) -> Settings:
     """Read the settings of a home, secrets from the agent's own scope.
 
+    The same settings are returned while no file and no variable they come from has changed: a gateway starts agents
+    often, and reading takes longer than an agent's start should.
+
     Raises:
         ConfigurationError: A setting is wrong. The message names it and the remedy.
     """
-    values: dict[str, Any] = {"home": home} if home else {}
+    values: dict[str, Any] = {"home": home or default_home()}
     for key in ("dsn", "subject_secret"):
         if given := secret(f"{ENV_PREFIX}{key.upper()}"):
             values[key] = given
-    return Settings(**values)
+    mark = _mark_of(values)
+    with _reading:
+        if mark not in _read:
+            _read[mark] = Settings(**values)
+            while len(_read) > HOMES_KEPT:
+                del _read[next(iter(_read))]
+        return _read[mark]
+
+
+def _mark_of(values: Mapping[str, Any]) -> str:
+    """Return what changes whenever the settings would: the files' states, the variables, the secrets."""
+    parts = [f"{key}={value}" for key, value in sorted(values.items())]
+    parts += sorted(f"{name}={value}" for name, value in os.environ.items() if name.upper().startswith(ENV_PREFIX))
+    for name in (NATIVE_FILE, "config.yaml", ".env"):
+        try:
+            state = (values["home"] / name).stat()
+        except OSError:
+            parts.append("-")
+        else:
+            parts.append(f"{state.st_mtime_ns}:{state.st_size}:{state.st_ino}")
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()

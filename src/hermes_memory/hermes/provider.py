@@ -16,7 +16,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from hermes_memory.application.memory import Memory, parse_target
 from hermes_memory.bootstrap.home import LocalHalf, identity_policy, installation_secret
-from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.identity import HostIdentity, home_identity, may_write, resolve
 from hermes_memory.domain.model import Caller, SessionId
 from hermes_memory.hermes import config_schema
@@ -56,6 +56,9 @@ def never_raises(
         def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
             try:
                 return hook(*args, **kwargs)
+            except (StoreUnavailable, DeadlineExceeded) as error:
+                # Expected while the database starts or is away: nothing is lost, and the state is told elsewhere.
+                logger.info("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
             except HermesMemoryError as error:
                 logger.warning("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
             except Exception:

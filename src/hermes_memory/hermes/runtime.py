@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -48,13 +49,15 @@ class Runtime:
         return self.loop.call(work, timeout=timeout)
 
     def close(self, *, timeout: float) -> None:
-        """Deliver what can be delivered within `timeout` seconds, and end the thread."""
-        if self.loop.memory is not None and timeout > 0:
+        """Deliver what can be delivered, and end the thread, all within `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        if self.loop.memory is not None:
+            share = timeout * 0.6
             try:
-                self.call(lambda memory: memory.services.deliverer.drained(timeout=timeout), timeout=timeout)
+                self.call(lambda memory: memory.services.deliverer.drained(timeout=share, patient=False), timeout=share)
             except HermesMemoryError as error:
                 logger.info("writes wait for the next start", extra={"action": "runtime.close", "cause": str(error)})
-        self.loop.stop()
+        self.loop.stop(timeout=max(deadline - time.monotonic(), 0.1))
         self.local.spool.close()
 
     def abandon(self) -> None:
