@@ -54,12 +54,12 @@ async def open_memory(
         ```
     """
     settings = settings or Settings()
-    own = None if local else open_local_half(settings)
-    half = local or own
+    half = local or open_local_half(settings)
     container = Container(settings=settings, local=half, secret=secret)
     memory = container.memory()
     failure: BaseException | None = None
     try:
+        await container.worker().call(half.spool.open)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(container.link().run)
             tasks.start_soon(container.deliverer().run)
@@ -71,15 +71,15 @@ async def open_memory(
                 if wait > 0:
                     await memory.ready(timeout=wait)
                 yield memory
-                await _deliver(memory, settings.shutdown_timeout if own else 0.0)
+                await _deliver(memory, settings.shutdown_timeout if local is None else 0.0)
             # Raised again outside the task group, which would wrap it.
             except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001
                 failure = error
             tasks.cancel_scope.cancel()
     finally:
         await _close(container)
-        if own is not None:
-            own.spool.close()
+        if local is None:
+            half.spool.close()
     if failure is not None:
         raise failure
 

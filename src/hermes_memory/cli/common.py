@@ -17,6 +17,7 @@ import anyio
 
 import hermes_memory
 from hermes_memory.application.memory import Memory
+from hermes_memory.domain.identity import HOST_WORKSPACE
 from hermes_memory.settings import Settings
 
 Answer = TypeVar("Answer")
@@ -42,7 +43,7 @@ def json_option(parser: argparse.ArgumentParser) -> None:
 
 def theme_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that says for whom."""
-    parser.add_argument("--theme", default="default", help="whose memory; default: %(default)s")
+    parser.add_argument("--theme", default=HOST_WORKSPACE, help="whose memory; default: %(default)s, the unnamed agent")
 
 
 def settings_for(given: argparse.Namespace) -> Settings:

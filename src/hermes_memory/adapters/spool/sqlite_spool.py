@@ -44,8 +44,8 @@ class SqliteSpool:
         max_bytes: Size of their encoded bodies at most, dead letters included.
         max_item_bytes: Size of one encoded body at most.
         lock_timeout: Seconds to wait for other processes at most.
-        open_early: Open the file now, so that a fault shows now; otherwise the first call does, which spares the caller
-            the milliseconds that making a new file takes.
+        open_early: Call `open` now. Otherwise the first use opens the file, and `open` is to be called where the
+            milliseconds that making a new file takes do not matter.
         now: Clock in seconds since 1970, by which operations are held back and dead letters are dated.
 
     Raises:
@@ -79,7 +79,7 @@ class SqliteSpool:
         self._refused = 0
         self._counting = threading.Lock()
         if open_early:
-            self._open_early()
+            self.open()
 
     def put(self, operation: Operation) -> None:
         """Keep an operation durably.
@@ -186,7 +186,8 @@ class SqliteSpool:
         with self._counting:
             self._refused += 1
 
-    def _open_early(self) -> None:
+    def open(self) -> None:
+        """Open the file and reserve its room on the disk now. A fault is logged, and every later call tries again."""
         try:
             self._file.read(lookups.counters)
         except StoreUnavailable as error:
