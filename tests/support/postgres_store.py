@@ -40,16 +40,10 @@ class Installation:
         self.runtime_dsn = server.dsn(database, user=role)
 
     async def administer(self, statement: str, *arguments: object) -> Any:
-        """Run a statement as the superuser and return the first value of its first row."""
+        """Run a statement as the superuser and return the first value of its first row, None when there is none."""
         connection = await asyncpg.connect(self.admin_dsn, timeout=30.0, command_timeout=60.0)
         try:
-            if arguments:
-                return await connection.fetchval(statement, *arguments)
-            return (
-                await connection.fetchval(statement)
-                if statement.startswith("select")
-                else await connection.execute(statement)
-            )
+            return await connection.fetchval(statement, *arguments)
         finally:
             await connection.close()
 
