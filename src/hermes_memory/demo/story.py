@@ -1,0 +1,126 @@
+"""The demonstration's results as a short story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from hermes_memory.demo.crash import Aftermath
+from hermes_memory.demo.report import Answer, Guarded, Promise, Report, source_of
+from hermes_memory.demo.terminal import COLUMNS, Style, Terminal, fit, paragraph, width
+from hermes_memory.domain.fusion import Ranked
+
+INDENT: Final = 4
+_LABEL: Final = 30
+_HEAD: Final = 19
+_SHOWN_HITS: Final = 2
+
+
+class Story:
+    """Tells what happens, as it happens."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._chapter = 0
+
+    def title(self, text: str, below: str) -> None:
+        """Begin."""
+        self._terminal.line((text, Style.BOLD))
+        self._terminal.line((below, Style.DIM))
+
+    def chapter(self, text: str) -> None:
+        """Begin a numbered part."""
+        self._chapter += 1
+        self._terminal.line()
+        self._terminal.line((f"{self._chapter}  {text}", Style.BOLD))
+
+    def remark(self, text: str) -> None:
+        """Say something in passing."""
+        for line in paragraph(text, COLUMNS - INDENT, 4):
+            self._terminal.line(" " * INDENT, (line, Style.DIM))
+
+    def fact(self, label: str, value: object) -> None:
+        """Show a figure with its name."""
+        room = COLUMNS - INDENT - _LABEL
+        self._terminal.line(" " * INDENT, label + " " * (_LABEL - width(label)), fit(str(value), room))
+
+    def promise(self, promise: Promise) -> None:
+        """Show a promise and whether it was kept."""
+        self._terminal.line("  ", _mark(promise.kept), " ", fit(promise.text, COLUMNS - INDENT))
+
+    def answer(self, answer: Answer, *, judged: bool = True) -> None:
+        """Show a question and the best of what came back."""
+        question, took = answer.question, f"{answer.seconds * 1000:.0f} ms"
+        who = f"@{question.who}  "
+        text = fit(question.text, COLUMNS - INDENT - len(who) - len(took) - 2)
+        gap = " " * (COLUMNS - INDENT - len(who) - width(text) - len(took))
+        mark = _mark(answer.kept) if judged else (" ", Style.PLAIN)
+        self._terminal.line()
+        self._terminal.line("  ", mark, " ", (who, Style.NAME), (text, Style.BOLD), gap, (took, Style.DIM))
+        if question.about:
+            self._terminal.line(" " * INDENT, (f"({question.about})", Style.DIM))
+        for note in answer.degraded:
+            self._terminal.line(" " * INDENT, (fit(note, COLUMNS - INDENT), Style.BAD))
+        self._hits(answer)
+
+    def wall(self, guarded: Guarded) -> None:
+        """Show an attempt at a wall and what came of it."""
+        self._terminal.line("  ", _mark(guarded.held), " ", fit(f"{guarded.who} {guarded.attempt}", COLUMNS - INDENT))
+        for line in paragraph(guarded.outcome, COLUMNS - INDENT - 2, 2):
+            self._terminal.line(" " * (INDENT + 2), (line, Style.DIM))
+
+    def crash(self, crash: Aftermath) -> None:
+        """Show what became of the killed worker's writes."""
+        self.fact("receipts it had handed out", crash.receipts)
+        self.fact("accepted in truth", f"{crash.accepted}{_unreported(crash)}")
+        self.fact("in Postgres when it died", crash.in_store)
+        self.fact("only in the spool on disk", crash.in_spool - crash.in_both)
+        if crash.in_both:
+            self.fact("in both, delivered twice", f"{crash.in_both}: stored once all the same")
+        self.fact("stored after the new start", f"{crash.stored}, in {crash.seconds:.1f} s")
+
+    def end(self, report: Report) -> None:
+        """Sum up, and name every promise that was broken."""
+        for promise in report.broken:
+            self._terminal.line("  ", _mark(False), " ", (fit(promise.text, COLUMNS - INDENT), Style.BAD))
+        self._terminal.line()
+        if report.kept:
+            self._terminal.line((f"All {len(report.promises)} promises above were verified.", Style.GOOD))
+        else:
+            count = f"{len(report.broken)} of {len(report.promises)} promises"
+            self._terminal.line((f"BROKEN: {count} did not hold; they are named above.", Style.BAD))
+
+    def _hits(self, answer: Answer) -> None:
+        hits = answer.hits[: max(_SHOWN_HITS, answer.question.within)]
+        found = next((hit for hit in hits if answer.question.expected in hit.row.content), None)
+        for hit in hits[:_SHOWN_HITS] if found in hits[:_SHOWN_HITS] else [hits[0], found] if found else hits:
+            if hit is not None:
+                self._hit(hit, expected=answer.question.expected, full=hit is found or (not found and hit is hits[0]))
+        if not hits:
+            self._terminal.line(" " * INDENT, ("nothing", Style.DIM))
+
+    def _hit(self, hit: Ranked, *, expected: str, full: bool) -> None:
+        head = f"{hit.score:.2f}  {hit.row.at:%Y-%m-%d}  "
+        source = source_of(hit)
+        style = Style.PLAIN if full else Style.DIM
+        if full:
+            self._terminal.line(" " * INDENT, (head, Style.GOOD), (fit(source, COLUMNS - INDENT - _HEAD), Style.DIM))
+            for line in paragraph(hit.row.content, COLUMNS - INDENT - len(head), 2, around=expected):
+                self._terminal.line(" " * (INDENT + len(head)), line)
+            return
+        text = fit(f"{source}: {hit.row.content}", COLUMNS - INDENT - len(head))
+        self._terminal.line(" " * INDENT, (f"{head}{text}", style))
+
+
+def listed(counts: Iterable[tuple[int, str]]) -> str:
+    """Say counts of things in a row, as in "12 entries, 3 turns"."""
+    return ", ".join(f"{count:,} {name}" for count, name in counts)
+
+
+def _mark(good: bool) -> tuple[str, Style]:
+    return ("✓", Style.GOOD) if good else ("✗", Style.BAD)
+
+
+def _unreported(crash: Aftermath) -> str:
+    missing = crash.accepted - crash.receipts
+    return f" ({missing} whose receipt did not get out any more)" if missing else ""
