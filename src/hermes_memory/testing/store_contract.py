@@ -2,11 +2,13 @@
 
 Example:
     ```python
+    import pytest_asyncio
+
     class TestMyStore(StoreContract):
         @pytest_asyncio.fixture
-        async def store(self) -> AsyncIterator[StoreUnderTest]:
+        async def store(self):
             async with my_empty_store() as opened:
-                yield StoreUnderTest(delivery=opened, ...)
+                yield under_test(opened)  # a StoreUnderTest: the ports, and the levers a suite needs
     ```
 """
 

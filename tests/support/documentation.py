@@ -1,0 +1,163 @@
+"""Runs the examples of the documentation in a home of their own, on the embedded Postgres, with one open memory."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import doctest
+import inspect
+import io
+import os
+import shlex
+import shutil
+import tempfile
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pytest
+from sybil import Example
+
+from tests.support.embedded import end_processes
+
+if TYPE_CHECKING:
+    from hermes_memory import Memory
+
+EXAMPLE_SECONDS: Final = 60.0
+COMMAND: Final = "hermes-memory"
+PREFIX: Final = "HERMES_MEMORY_"
+_COMPARISON: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_PRINTED: Final = "__printed__"
+
+Answer = TypeVar("Answer")
+
+
+class DocumentationHome:
+    """A Hermes home for examples. The server starts with the first example that needs it and ends with the session.
+
+    Python examples find `memory`, open, and `home`, where its state is kept.
+    """
+
+    def __init__(self) -> None:
+        self._directory: Path | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closing: asyncio.Event | None = None
+        self._memory: Memory | None = None
+
+    def __enter__(self) -> DocumentationHome:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._loop and self._closing and self._thread:
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join(EXAMPLE_SECONDS)
+        if self._directory is not None:
+            end_processes(self._directory)
+            shutil.rmtree(self._directory)
+
+    @contextmanager
+    def serving(self, namespace: dict[str, Any]) -> Iterator[None]:
+        """Let examples of this namespace find the home, in the environment as well, for the length of the block."""
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="hermes-memory-docs-"))
+            self._directory.chmod(0o755)  # the account that runs Postgres must come in
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [*os.environ]:
+                if name.startswith(PREFIX):
+                    patch.delenv(name)
+            patch.setenv("HERMES_HOME", str(self._directory))
+            if self._memory is None:
+                self._start()
+            namespace.setdefault("memory", self._memory)
+            namespace.setdefault("home", self._directory / "hermes-memory")
+            yield
+
+    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Run a coroutine on the loop that the memory belongs to."""
+        assert self._loop
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(EXAMPLE_SECONDS)
+
+    def _start(self) -> None:
+        opened = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._hold(opened)), name="docs", daemon=True)
+        self._thread.start()
+        assert opened.wait(EXAMPLE_SECONDS), "the embedded Postgres did not start"
+
+    async def _hold(self, opened: threading.Event) -> None:
+        """Keep a memory open: a context manager is entered and left by the same task."""
+        from hermes_memory import Settings, open_memory
+
+        self._loop = asyncio.get_running_loop()
+        self._closing = asyncio.Event()
+        async with open_memory(Settings()) as memory:
+            self._memory = memory
+            # Later answers must not depend on how fast this machine loads the weights.
+            await memory.view("warm-up").remember("The first entry loads the local model.")
+            await memory.settled(timeout=EXAMPLE_SECONDS)
+            opened.set()
+            await self._closing.wait()
+
+
+def run_python(example: Example) -> None:
+    """Run a block; `await` may stand at its top, as within an `async with` block."""
+    home: DocumentationHome = example.namespace["documentation"]
+    source = "\n" * (example.line + example.parsed.line_offset) + str(example.parsed)
+    code = compile(source, example.path, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    printed = io.StringIO()
+    with home.serving(example.namespace), redirect_stdout(printed):
+        if code.co_flags & inspect.CO_COROUTINE:
+            home.run(eval(code, example.namespace))
+        else:
+            exec(code, example.namespace)
+    example.namespace.pop("__builtins__", None)
+    example.namespace[_PRINTED] = printed.getvalue()
+
+
+def check_output(example: Example) -> str | None:
+    """Compare what the block before has printed."""
+    return _difference(str(example.parsed), example.namespace.pop(_PRINTED, "(no block before has printed anything)\n"))
+
+
+def run_console(example: Example) -> str | None:
+    """Run the commands of a block and compare what they print, in the order on the page."""
+    home: DocumentationHome = example.namespace["documentation"]
+    with home.serving(example.namespace):
+        problems = [_difference(expected, _printed_by(command)) for command, expected in _commands(str(example.parsed))]
+    return "\n".join(problem for problem in problems if problem) or None
+
+
+def _commands(block: str) -> Iterator[tuple[str, str]]:
+    for part in ("\n" + block).split("\n$ ")[1:]:
+        command, _, expected = part.partition("\n")
+        yield command, expected
+
+
+def _printed_by(command: str) -> str:
+    from hermes_memory.cli.main import main
+
+    program, *arguments = shlex.split(command, comments=True)
+    assert program == COMMAND, f"only {COMMAND} is run here: fence other commands as shell-session"
+    with _captured() as printed, suppress(SystemExit):
+        main(arguments)
+    return printed.getvalue()
+
+
+@contextmanager
+def _captured() -> Iterator[io.StringIO]:
+    printed = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        yield printed
+
+
+def _difference(expected: str, got: str) -> str | None:
+    checker = doctest.OutputChecker()
+    wanted = expected if not expected or expected.endswith("\n") else expected + "\n"
+    if checker.check_output(wanted, got, _COMPARISON):
+        return None
+    return checker.output_difference(doctest.Example("", wanted), got, _COMPARISON)
