@@ -82,17 +82,43 @@ def lead(path: str) -> None:
     sys.stdin.read()
 
 
-def lead_and_fork(path: str) -> None:
-    """Lead, and have a child that lives on until standard input ends."""
+def lead_and_fork(path: str, how: str) -> None:
+    """Lead, and have a child that lives on until standard input ends; it asks for the seat, or knows nothing of it."""
     leadership = FileLeadership(Path(path))
     leadership.try_acquire()
     child = os.fork()
     if child == 0:
-        say(leadership.try_acquire())
-        leadership.release()
+        if how == "asks":
+            say(leadership.try_acquire())
+            leadership.release()
+        say("child")
         sys.stdin.read()
         os._exit(0)
     say(child)
+    os.waitpid(child, 0)
+
+
+def outlive(directory: str, how: str) -> None:
+    """Fork while the spool is open, and go on in the child after the parent has closed it."""
+    spool = open_spool(Path(directory), synchronous="NORMAL")
+
+    def accept() -> None:
+        operation = add("x" * 1_600)
+        spool.put(operation)
+        say(operation.stamp.operation)
+
+    accept()
+    opened, closed = os.pipe(), os.pipe()
+    child = _fork_without_hooks() if how == "unaware" else os.fork()
+    if child == 0:
+        accept()
+        os.write(opened[1], b".")
+        os.read(closed[0], 1)
+        accept()
+        os._exit(0)
+    os.read(opened[0], 1)
+    spool.close()
+    os.write(closed[1], b".")
     os.waitpid(child, 0)
 
 
@@ -218,6 +244,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "write": write,
     "lead": lead,
     "lead_and_fork": lead_and_fork,
+    "outlive": outlive,
     "hold": hold,
     "use": use,
     "fork": fork,

@@ -22,9 +22,12 @@ the visibility rule, `hypothesis`. An adapter of one's own passes when a subclas
 | `testing.embedding_change_contract.EmbeddingChangeContract` | `EmbeddingQueue` when rows change or go |
 | `testing.inspector_contract.InspectorContract` | `StoreInspector` |
 | `testing.visibility_contract.VisibilityContract` | the visibility rule over all reads and changes |
+| `testing.spool_contract.SpoolContract`, `LeadershipContract` | `Spool`, `Leadership` |
+| `testing.spool_machine.SpoolMachine` | `Spool`: random histories against a plain list |
 
-The fixture is called `store` and yields a `StoreUnderTest`, fresh and empty for every test. To see what a failing
-assertion compared, call `pytest.register_assert_rewrite("hermes_memory.testing")` in a conftest before the import.
+A subclass of the suites of the spool says by a method how to make one. The fixture of the others is called `store`
+and yields a `StoreUnderTest`, fresh and empty for every test. To see what a failing assertion compared, call
+`pytest.register_assert_rewrite("hermes_memory.testing")` in a conftest before the import.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.files import open_private
+from hermes_memory.adapters.spool.files import NO_SPACE, open_private
 
 SIZE: Final = 256 * 1024
 """Bytes of the reserve: room for the pages that forgetting a large batch writes to the journal."""
@@ -26,8 +26,8 @@ class Ballast:
             return self._path.exists() or self._make()
         except FileExistsError:  # another thread or process was faster
             return True
-        except OSError:
-            return False
+        except OSError as error:  # any other trouble is for the work itself to meet
+            return error.errno not in NO_SPACE
 
     def drop(self) -> None:
         """Give the reserve back to the file system."""

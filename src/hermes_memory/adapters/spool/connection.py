@@ -14,7 +14,7 @@ from hermes_memory.adapters.spool.lock import WriteLock
 from hermes_memory.adapters.spool.row import Damaged
 
 _INHERITED: Final[list[sqlite3.Connection]] = []
-"""Connections of a parent process: SQLite forbids to use or close them here, so they are kept from being collected."""
+"""Connections that were at work in the parent process when it forked, kept from being collected and so closed."""
 
 
 class SpoolConnection:
@@ -83,11 +83,19 @@ class SpoolConnection:
         if connection is not None:
             connection.close()
 
-    def abandon(self) -> None:
-        """Forget a connection that belongs to the process this one was forked from."""
-        if self._connection is not None:
-            _INHERITED.append(self._connection)
-            self._connection = None
+    def abandon(self, *, idle: bool) -> None:
+        """Let go of a connection that belongs to the process this one was forked from.
+
+        An idle one is closed: while it lives, SQLite takes the locks of the parent for ours and takes none for the
+        next connection, whose journal the parent may then remove. One that was at work cannot be touched at all.
+        """
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if idle and not connection.in_transaction:
+            connection.close()
+        else:
+            _INHERITED.append(connection)
 
     def _open(self) -> sqlite3.Connection:
         if quarantine.begun(self._path) or not self._path.exists():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from hermes_memory.adapters.spool.codec import UnreadableOperation
+from hermes_memory.adapters.spool.files import NO_SPACE
 from hermes_memory.adapters.spool.row import Damaged
 
 
@@ -30,7 +30,6 @@ Trouble: TypeAlias = sqlite3.Error | OSError | Damaged | UnreadableOperation
 TROUBLE: Final = (sqlite3.Error, OSError, Damaged, UnreadableOperation)
 """What a piece of work on the file may raise because of the file."""
 
-_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _IOERR_SHMSIZE: Final = 4874
 _READONLY_DBMOVED: Final = 1032
 _BY_EXTENDED_CODE: Final = {_IOERR_SHMSIZE: Fault.FULL, _READONLY_DBMOVED: Fault.MOVED}
@@ -53,7 +52,7 @@ _BY_CODE: Final = {
 def fault_of(error: Trouble) -> Fault:
     """Classify an error that came out of the file, or out of what was read from it."""
     if isinstance(error, OSError):
-        return Fault.FULL if error.errno in _NO_SPACE else Fault.UNAVAILABLE
+        return Fault.FULL if error.errno in NO_SPACE else Fault.UNAVAILABLE
     if not isinstance(error, sqlite3.Error):
         return Fault.DAMAGED
     code = getattr(error, "sqlite_errorcode", None)

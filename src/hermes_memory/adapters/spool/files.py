@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -13,6 +14,8 @@ from hermes_memory.domain.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
+NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What the system says when a disk, or a user's share of it, is full."""
 PRIVATE_FILE: Final = 0o600
 PRIVATE_DIRECTORY: Final = 0o700
 _NETWORK: Final = frozenset(

@@ -10,10 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from hermes_memory.adapters.spool.files import open_private, prepare_directory
 from hermes_memory.adapters.spool.forks import watch_forks
 from hermes_memory.domain.errors import StoreUnavailable
+
+_PAUSE: Final = (0.0001, 0.0005)
+"""Seconds between two tries. Longer ones let those who come back at once overtake those who wait."""
 
 
 class LockFile:
@@ -61,7 +65,9 @@ class LockFile:
 
 
 class WriteLock:
-    """The flock in front of SQLite's own write lock, because SQLite waits by sleeping and this one does not.
+    """The flock in front of SQLite's own write lock, whose waiters sleep longer and longer and so starve.
+
+    The kernel's own queue would be a little fairer, but waits for ever for a process that stands still.
 
     It may be taken again while it is held. Its owner guards it with a lock between threads.
 
@@ -102,7 +108,7 @@ class WriteLock:
             while not self._file.try_lock():
                 if time.monotonic() > deadline:
                     raise StoreUnavailable("another process keeps the local spool locked: is it stopped or hung?")
-                time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311 - spreads the waiters, guards nothing
+                time.sleep(random.uniform(*_PAUSE))  # noqa: S311 - spreads the waiters, guards nothing
         except OSError as error:
             raise StoreUnavailable("the lock file of the local spool cannot be opened") from error
 

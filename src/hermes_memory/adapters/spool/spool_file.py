@@ -93,7 +93,8 @@ class SpoolFile:
     def before_fork(self) -> None:
         """Close the connection, so that the child has none that SQLite would take for its own."""
         self._threads.acquire()
-        self._connection.close()
+        with contextlib.suppress(sqlite3.Error):  # the fork comes all the same
+            self._connection.close()
 
     def after_fork_in_parent(self) -> None:
         """Go on; the next call opens the file again."""
@@ -101,9 +102,10 @@ class SpoolFile:
 
     def after_fork_in_child(self) -> None:
         """Begin anew with locks of this process."""
+        idle = self._threads.acquire(blocking=False)  # else a thread that does not exist here was at work
         self._threads = threading.RLock()
         self._processes.forget()
-        self._connection.abandon()
+        self._connection.abandon(idle=idle)
         self._pid = os.getpid()
 
     def _check_process(self) -> None:
