@@ -69,12 +69,11 @@ def bm25(counts: Mapping[str, int], length: int, statistics: QueryStatistics) ->
     return sum(statistics.idf(lexeme) * count * (K1 + 1) / (count + norm) for lexeme, count in held)
 
 
-def text_score(score: float | None, statistics: QueryStatistics) -> float:
-    """Map a BM25 score to [0, 1], comparable between queries: its share of the best score possible.
+def text_score(score: float | None, best: float) -> float:
+    """Map a BM25 score to [0, 1], comparable between queries: its share of `QueryStatistics.best_bm25`.
 
     Without a score, and for a score that is not a number, it is 0.
     """
-    best = statistics.best_bm25
     if score is None or math.isnan(score) or best <= 0:
         return 0.0
     return min(max(score / best, 0.0), 1.0)

@@ -9,21 +9,22 @@ the other.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from hermes_memory.domain.bm25 import QueryStatistics, text_score
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import Row, RowId, Turn
+from hermes_memory.domain.model import Row, RowId, SessionId, Subject, Theme, Turn
 
 RRF_K: Final = 60
 _NO_PARTS: Final[Mapping[str, float]] = MappingProxyType({})
 _Item = TypeVar("_Item", bound=Hashable)
-_Place: TypeAlias = tuple[Hashable, ...]
+_SessionKey: TypeAlias = tuple[Theme, Subject | None, SessionId]
 
 
 class Fusion(StrEnum):
@@ -141,42 +142,59 @@ def fuse_scores(
 
     Surroundings are those among the candidates: a neighbour that no leg found adds nothing.
     """
-    texts = [text_score(candidate.bm25, statistics) for candidate in candidates]
-    cosines = [weights.cosine * calibration(candidate.cosine) for candidate in candidates]
-    own = {place_of(c.row): text + cosine for c, text, cosine in zip(candidates, texts, cosines, strict=True)}
-    best_text: dict[_Place, float] = {}
-    for candidate, text in zip(candidates, texts, strict=True):
-        session = _session_of(candidate.row)
-        best_text[session] = max(best_text.get(session, 0.0), text)
+    best = statistics.best_bm25
+    signals = [_Signals(text_score(c.bm25, best), weights.cosine * calibration(c.cosine)) for c in candidates]
+    sessions = _sessions(candidates, signals)
     ceiling = weights.ceiling(with_cosine=any(candidate.cosine is not None for candidate in candidates))
     ranked = []
-    for candidate, text, cosine in zip(candidates, texts, cosines, strict=True):
-        parts = {"text": text, "cosine": cosine, **_context(candidate.row, own, best_text, weights)}
-        decay = _decay(candidate.row, weights, now)
-        ranked.append(Ranked(row=candidate.row, score=sum(parts.values()) / ceiling * decay, parts=parts))
+    for candidate, own in zip(candidates, signals, strict=True):
+        row = candidate.row
+        session = sessions[_session_of(row)] if isinstance(row, Turn) else None
+        parts = {"text": own.text, "cosine": own.cosine, **_context(row, own, session, weights)}
+        score = sum(parts.values()) / ceiling * _decay(row, weights, now)
+        ranked.append(Ranked(row=row, score=score, parts=parts))
     return ranked
 
 
-def _context(
-    row: Row, own: Mapping[_Place, float], best_text: Mapping[_Place, float], weights: RankingWeights
-) -> dict[str, float]:
-    if not isinstance(row, Turn):
-        return {"entry": weights.entry_context * own[place_of(row)]}
-    near = own.get(place_of(row, -1), 0.0) + own.get(place_of(row, 1), 0.0)
-    far = own.get(place_of(row, -2), 0.0) + own.get(place_of(row, 2), 0.0)
+class _Signals(NamedTuple):
+    """What the legs say about a row itself, weighted."""
+
+    text: float
+    cosine: float
+
+
+@dataclass(slots=True)
+class _Session:
+    """What the candidates of one session have: their own scores by position, and the best text score."""
+
+    own: dict[int, float] = field(default_factory=dict)
+    best_text: float = 0.0
+
+
+def _sessions(candidates: Sequence[Candidate], signals: Sequence[_Signals]) -> dict[_SessionKey, _Session]:
+    sessions: defaultdict[_SessionKey, _Session] = defaultdict(_Session)
+    for candidate, own in zip(candidates, signals, strict=True):
+        if isinstance(candidate.row, Turn):
+            session = sessions[_session_of(candidate.row)]
+            session.own[candidate.row.position] = own.text + own.cosine
+            session.best_text = max(session.best_text, own.text)
+    return sessions
+
+
+def _session_of(turn: Turn) -> _SessionKey:
+    return turn.theme, turn.subject, turn.session
+
+
+def _context(row: Row, own: _Signals, session: _Session | None, weights: RankingWeights) -> dict[str, float]:
+    if session is None or not isinstance(row, Turn):
+        return {"entry": weights.entry_context * (own.text + own.cosine)}
+    at = row.position
+    near = session.own.get(at - 1, 0.0) + session.own.get(at + 1, 0.0)
+    far = session.own.get(at - 2, 0.0) + session.own.get(at + 2, 0.0)
     return {
         "neighbours": weights.near * near + weights.far * far,
-        "session": weights.session * best_text[_session_of(row)],
+        "session": weights.session * session.best_text,
     }
-
-
-def _session_of(row: Row) -> _Place:
-    return (row.theme, row.subject, row.session) if isinstance(row, Turn) else (row.id,)
-
-
-def place_of(row: Row, offset: int = 0) -> _Place:
-    """Name the place of a row among its neighbours, or that of the turn `offset` after it. An entry stands alone."""
-    return (*_session_of(row), row.position + offset) if isinstance(row, Turn) else (row.id,)
 
 
 def _decay(row: Row, weights: RankingWeights, now: datetime) -> float:
