@@ -115,3 +115,19 @@ def test_nothing_found_is_no_answer() -> None:
 def test_a_floor_outside_the_scale_is_refused(floor: float) -> None:
     with pytest.raises(InvalidInput):
         RankingPolicy(weights=RankingWeights(), floor=floor)
+
+
+def test_who_asks_by_an_identifier_gets_the_row_with_it_and_not_a_newer_one_about_another() -> None:
+    rows: list[Row] = [
+        turn(number, f"order LH-100{number} paid: 3 x floor lamp", position=number, days=number - 60)
+        for number in range(40, 50)
+    ]
+
+    assert answer("LH-10042", rows)[0].row.id.int == 42
+    assert answer("which order was paid: floor lamp", rows)[0].row.id.int == 49
+
+
+def test_who_asks_by_a_date_or_version_gets_the_correction_first() -> None:
+    rows: list[Row] = [entry(1, "Launch of Halo v2.1 is in May", days=-9), entry(2, "Launch of Halo v2.2 is in June")]
+
+    assert answer("is the launch of Halo v2.1 in May?", rows)[0].row.id.int == 2

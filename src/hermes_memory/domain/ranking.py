@@ -90,4 +90,4 @@ def order(
             fused = fuse_ranks(candidates)
         case _:
             assert_never(policy.fusion)
-    return corrections_first(collapse(fused))
+    return corrections_first(collapse(fused), asked=frozenset(statistics.lexemes))

@@ -8,7 +8,7 @@ list, below the newer.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,6 +35,7 @@ _CHANGE_CONTAINMENT: Final = 0.5
 _CHANGE_JACCARD: Final = 0.2
 
 _PLAIN_WORDS: Final = re.compile(r"\w+(?:[-.:/]\w+)*+")
+_QUANTITY: Final = re.compile(r"v?\d")
 _QUESTION_MARKS: Final = ("?", "？", "؟")
 _WEEKDAYS: Final = (
     "monday tuesday wednesday thursday friday saturday sunday "
@@ -99,10 +100,14 @@ def _newest(group: Sequence[Ranked]) -> Ranked:
     return replace(newest, score=max(hit.score for hit in group), copies=sum(hit.copies for hit in group))
 
 
-def corrections_first(ranked: Sequence[Ranked]) -> list[Ranked]:
+def corrections_first(ranked: Sequence[Ranked], *, asked: Collection[str] = ()) -> list[Ranked]:
     """Lift each row to at least the score of the older rows that it seems to correct, and return all in order.
 
     Only the best `CORRECTED_ROWS` and `CORRECTING_ROWS` are compared, so that the cost is bounded.
+
+    Args:
+        asked: Lexemes of the question. Who asks by an identifier is not helped by the same statement about another one:
+            a row without it is not lifted over a row with it.
     """
     ordered = in_order(ranked)
     facts = [(index, fact) for index, hit in enumerate(ordered[:CORRECTING_ROWS]) if (fact := _fact(hit.row))]
@@ -112,6 +117,8 @@ def corrections_first(ranked: Sequence[Ranked]) -> list[Ranked]:
     for rank, (newer, new) in enumerate(facts):
         for older, old in facts[:rank]:
             if older < CORRECTED_ROWS and _corrects(new, old):
+                if any(word in asked and word not in new.words for word in old.values if _is_identifier(word)):
+                    continue
                 scores[newer] = max(scores[newer], scores[older])
                 newer_of[older] = ordered[newer].row.id
     for index in newer_of.keys() | {index for index, hit in enumerate(ordered) if hit.score != scores[index]}:
@@ -150,6 +157,11 @@ def _same_topic(new: _Fact, old: _Fact) -> bool:
     if shared == 0 or containment < _CHANGE_CONTAINMENT or jaccard < _CHANGE_JACCARD:
         return False
     return _CHANGES.search(new.text) is not None
+
+
+def _is_identifier(word: str) -> bool:
+    """Tell the name of one thing, such as `pay-1187`, from what corrections change: months, amounts, versions."""
+    return word not in _VALUES and any(map(str.isalpha, word)) and not _QUANTITY.match(word)
 
 
 def _fact(row: Row) -> _Fact | None:
