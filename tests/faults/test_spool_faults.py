@@ -299,7 +299,7 @@ def test_a_symbolic_link_is_refused_and_not_followed(tmp_path: Path, home: Path,
     (home / name).symlink_to(elsewhere)
 
     with pytest.raises(ConfigurationError, match="link"):
-        open_spool(home)
+        open_spool(home, open_early=name.endswith("lock"))
 
     assert (list(elsewhere.iterdir()) if elsewhere.is_dir() else elsewhere.read_bytes()) in ([], b"precious")
 
@@ -391,6 +391,19 @@ def test_a_spool_that_cannot_be_opened_yet_opens_when_it_can(
     assert [record.action for record in caplog.records] == ["spool.unavailable"]  # type: ignore[attr-defined]
     assert due(spool) == operations
     spool.close()
+
+
+def test_a_spool_that_is_not_opened_early_makes_its_file_when_it_is_used_or_told_to(home: Path) -> None:
+    first, second = open_spool(home, open_early=False), open_spool(home, open_early=False)
+    before = (home / DATABASE).exists()
+
+    first.open()
+    operations = put(second, add("one"))
+
+    assert not before
+    assert due(first) == operations
+    first.close()
+    second.close()
 
 
 def test_a_file_of_a_newer_version_is_left_alone(home: Path) -> None:

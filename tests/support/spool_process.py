@@ -165,6 +165,7 @@ def fork(directory: str, how: str) -> None:
         child = _fork_without_hooks() if how == "unaware" else os.fork()
         if child == 0:
             accept(20)
+            spool.close()
             if how == "unaware":
                 os._exit(0)
             sys.exit()  # with everything the interpreter does at its end
@@ -179,10 +180,8 @@ def fork(directory: str, how: str) -> None:
 
 
 def _fork_without_hooks() -> int:
-    """Fork as C code does: the interpreter learns of it afterwards, in the child only."""
+    """Fork as C code may do that tells the interpreter nothing."""
     child: int = ctypes.PyDLL(None).fork()
-    if child == 0:
-        ctypes.pythonapi.PyOS_AfterFork_Child()
     return child
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from hermes_memory.adapters.spool import changes, lookups, quarantine
 from hermes_memory.adapters.spool.codec import UnknownVersion, decode, encode
 from hermes_memory.adapters.spool.database import Synchronous
-from hermes_memory.adapters.spool.files import prepare_directory
+from hermes_memory.adapters.spool.files import check_file, prepare_directory
 from hermes_memory.adapters.spool.row import Damaged, Row, lane_key
 from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
@@ -50,7 +50,7 @@ class SqliteSpool:
 
     Raises:
         ConfigurationError: The directory or file is a link or another user's, `destination` is not a digest, or a
-            newer version of the library made the file.
+            newer version of the library made the file (which is seen when it is opened).
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class SqliteSpool:
             raise ConfigurationError(f"the spool needs SQLite 3.35, Python has {sqlite3.sqlite_version}: upgrade it")
         prepare_directory(directory)
         self._path = directory / f"spool-{destination}.db"
+        check_file(self._path)
         self._file = SpoolFile(self._path, synchronous=synchronous, lock_timeout=lock_timeout)
         self._bounds = changes.Bounds(rows=max_rows, stored_bytes=max_bytes)
         self._max_item_bytes = max_item_bytes
@@ -80,6 +81,22 @@ class SqliteSpool:
         self._counting = threading.Lock()
         if open_early:
             self.open()
+
+    def open(self) -> None:
+        """Open the file and reserve its room on the disk now. A passing fault is logged; every later call tries again.
+
+        Raises:
+            ConfigurationError: A newer version of the library made the file.
+        """
+        try:
+            self._file.read(lookups.counters)
+        except StoreUnavailable as error:
+            logger.warning(
+                "the local spool cannot be opened yet, every later call tries again",
+                extra={"action": "spool.unavailable", "reason": str(error)},
+            )
+        else:
+            self._file.keep_reserve()
 
     def put(self, operation: Operation) -> None:
         """Keep an operation durably.
@@ -185,18 +202,6 @@ class SqliteSpool:
     def _refuse(self) -> None:
         with self._counting:
             self._refused += 1
-
-    def open(self) -> None:
-        """Open the file and reserve its room on the disk now. A fault is logged, and every later call tries again."""
-        try:
-            self._file.read(lookups.counters)
-        except StoreUnavailable as error:
-            logger.warning(
-                "the local spool cannot be opened yet, every later call tries again",
-                extra={"action": "spool.unavailable", "reason": str(error)},
-            )
-        else:
-            self._file.keep_reserve()
 
 
 def _insert(connection: sqlite3.Connection, operation: Operation, body: bytes, bounds: changes.Bounds) -> bool:
