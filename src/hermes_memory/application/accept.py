@@ -226,6 +226,16 @@ class Acceptor:
             )
         return text
 
+    def fitting(self, content: object) -> str:
+        """Return `prepare(content)`, but cut and marked where it is longer than a memory may be.
+
+        Preparing the result again changes nothing.
+
+        Raises:
+            InvalidInput: Nothing is left of it.
+        """
+        return self.prepare(clean_text(self._clean(content, ENTRY_MAX_CHARS), max_chars=ENTRY_MAX_CHARS))
+
     def _draft(self, said: Said, accepted_at: datetime, filtered: bool) -> TurnDraft | None:
         text = self._clean(said.content, self._policy.max_chars).strip()
         substantive = worth_remembering(text, said.role, min_chars=self._policy.min_width)

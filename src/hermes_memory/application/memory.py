@@ -34,6 +34,7 @@ from hermes_memory.domain.model import (
     TraceId,
 )
 from hermes_memory.domain.operations import ById, Effect, Operation, Outcome, Selector
+from hermes_memory.domain.sessions import session_name
 from hermes_memory.domain.themes import claim_theme, parse_scope
 from hermes_memory.ports.embedding import EmbeddingQueue
 from hermes_memory.ports.reading import Reader, SearchSpace
@@ -86,7 +87,7 @@ class Memory:
         Raises:
             InvalidInput: The theme is empty, too long or reserved.
         """
-        caller = Caller(theme=claim_theme(theme), subject=subject, session=SessionId(session) if session else None)
+        caller = Caller(theme=claim_theme(theme), subject=subject, session=session_name(session))
         return self.view_of(caller)
 
     def view_of(self, caller: Caller) -> View:

@@ -25,7 +25,10 @@ TOOL: Final = "memory"
 
 
 class Mirror:
-    """Accepts what keeps the stored copies of one home's notebooks in step with the files. Any thread may call."""
+    """Accepts what keeps the stored copies of one home's notebooks in step with the files. Any thread may call.
+
+    The host holds an entry whatever its length, so one that is longer than a memory may be is cut, not refused.
+    """
 
     def __init__(self, acceptor: Acceptor, notebooks: Notebooks) -> None:
         self._acceptor = acceptor
@@ -42,7 +45,12 @@ class Mirror:
         """
         with self._order:
             return self._acceptor.add(
-                caller, content, target=target, origin=Origin.ASSISTANT, source=self._notebooks.home, tool=TOOL
+                caller,
+                self._acceptor.fitting(content),
+                target=target,
+                origin=Origin.ASSISTANT,
+                source=self._notebooks.home,
+                tool=TOOL,
             )
 
     def replaced(
@@ -62,7 +70,7 @@ class Mirror:
             return self._acceptor.replace(
                 caller,
                 self._selector(target, previous, old_text),
-                content,
+                self._acceptor.fitting(content),
                 origin=Origin.ASSISTANT,
                 upsert=True,
                 source=self._notebooks.home,
@@ -139,13 +147,13 @@ class Mirror:
 
     def _prepared(self, entry: str) -> str | None:
         try:
-            return self._acceptor.prepare(entry)
+            return self._acceptor.fitting(entry)
         except InvalidInput:
             return None
 
     def _selector(self, target: Target, previous: object, old_text: object) -> Selector:
         if isinstance(previous, str) and previous.strip():
-            return ByContent(target=target, content=previous, source=self._notebooks.home)
+            return ByContent(target=target, content=self._acceptor.fitting(previous), source=self._notebooks.home)
         if isinstance(old_text, str) and old_text.strip():
             return BySubstring(target=target, text=old_text, source=self._notebooks.home)
         raise InvalidInput("an empty old_text would select every memory: name the text to find", field="old_text")

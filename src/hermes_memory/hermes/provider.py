@@ -18,7 +18,8 @@ from hermes_memory.application.memory import Memory, parse_target
 from hermes_memory.bootstrap.home import LocalHalf, identity_policy, installation_secret
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.identity import HostIdentity, home_identity, may_write, resolve
-from hermes_memory.domain.model import Caller, SessionId
+from hermes_memory.domain.model import Caller
+from hermes_memory.domain.sessions import session_name
 from hermes_memory.hermes import config_schema
 from hermes_memory.hermes.ambient import Ambient
 from hermes_memory.hermes.capture import Capture
@@ -168,13 +169,13 @@ class HermesMemoryProvider(HostProvider):
         files = home_identity(host, local.identities, local.secret)
         caller = identity.caller()
         self._sessions.bind(
-            str(session_id or ""),
+            session_id,
             Binding(
                 caller=caller,
                 files_caller=_files_caller(caller, files.caller()),
                 writes=may_write(_text(facts.get("agent_context")), frozenset(runtime.settings.write_contexts)),
                 speaker=_text(facts.get("user_name")),
-                parent=SessionId(parent) if (parent := _text(facts.get("parent_session_id"))) else None,
+                parent=session_name(facts.get("parent_session_id")),
                 visible_since=datetime.now(UTC),
             ),
         )
@@ -265,7 +266,7 @@ class HermesMemoryProvider(HostProvider):
     ) -> None:
         """Go on in another session under the same identity."""
         fresh = bool(reset) or bool(rewound) or reason in {"compression", "new_session"}
-        self._sessions.switch(str(new_session_id or ""), parent=str(parent_session_id or ""), fresh=fresh)
+        self._sessions.switch(new_session_id, parent=parent_session_id, fresh=fresh)
 
     @never_raises(nothing)
     def on_delegation(
@@ -279,7 +280,7 @@ class HermesMemoryProvider(HostProvider):
             binding.caller,
             task=task,
             result=result,
-            child_session=SessionId(child_session_id) if child_session_id else None,
+            child_session=session_name(child_session_id),
             child_theme=None,
         )
 
@@ -296,7 +297,7 @@ class HermesMemoryProvider(HostProvider):
     ) -> None:
         """Mirror a write of the host's own memory tool."""
         known = {**(metadata if isinstance(metadata, Mapping) else {}), **facts}
-        binding = self._sessions.find(_text(known.get("session_id")) or "")
+        binding = self._sessions.find(known.get("session_id"))
         local = self._writable()
         if binding is None or local is None or not binding.writes:
             return

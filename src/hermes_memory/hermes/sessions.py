@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from hermes_memory.domain.model import Caller, SessionId
+from hermes_memory.domain.sessions import session_name
 
 SESSIONS_KEPT: Final = 4_096
 
@@ -35,7 +36,10 @@ class Binding:
 
 
 class SessionBook:
-    """The bindings of one provider. Any thread may call. A session keeps its own identity for ever."""
+    """The bindings of one provider. Any thread may call. A session keeps its own identity for ever.
+
+    Sessions are named by whatever the host gives; `hermes_memory.domain.sessions.session_name` says what that means.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,46 +51,52 @@ class SessionBook:
         """Id of the current session, "" before the first."""
         return self._current
 
-    def bind(self, session: str, binding: Binding) -> None:
+    def bind(self, session: object, binding: Binding) -> None:
         """Bind a session and make it the current one."""
+        name = _name(session)
         with self._lock:
-            self._bindings[session] = _of_session(binding, session)
-            self._bindings.move_to_end(session)
-            self._current = session
+            self._bindings[name] = _of_session(binding, name)
+            self._bindings.move_to_end(name)
+            self._current = name
             while len(self._bindings) > SESSIONS_KEPT:
                 self._bindings.popitem(last=False)
 
-    def find(self, session: str = "") -> Binding | None:
+    def find(self, session: object = None) -> Binding | None:
         """Return the binding of a session; of the current one when none is named.
 
         A session that nobody bound is the current agent's: it speaks with the current identity, in that session.
         """
+        name = _name(session)
         with self._lock:
-            known = self._bindings.get(session or self._current)
-            if known is not None or not session:
+            known = self._bindings.get(name or self._current)
+            if known is not None or not name:
                 return known
             current = self._bindings.get(self._current)
-            return _of_session(current, session) if current else None
+            return _of_session(current, name) if current else None
 
-    def switch(self, session: str, *, parent: str, fresh: bool) -> None:
+    def switch(self, session: object, *, parent: object, fresh: bool) -> None:
         """Go on in another session under the current identity.
 
         Args:
             fresh: The agent's window begins anew, so that what was said before may be recalled.
         """
-        binding = self.find()
-        if binding is None or not session:
+        binding, name, origin = self.find(), _name(session), session_name(parent)
+        if binding is None or not name:
             return
         since = datetime.now(UTC) if fresh else binding.visible_since
-        known = self._bindings.get(session)
-        base = known or replace(binding, parent=SessionId(parent) if parent and parent != session else None)
-        self.bind(session, replace(base, visible_since=since))
+        known = self._bindings.get(name)
+        base = known or replace(binding, parent=origin if origin != name else None)
+        self.bind(name, replace(base, visible_since=since))
 
     def window_begins_anew(self) -> None:
         """Note that the current session's earlier turns left the agent's window."""
         binding = self.find()
         if binding is not None:
             self.bind(self._current, replace(binding, visible_since=datetime.now(UTC)))
+
+
+def _name(session: object) -> str:
+    return session_name(session) or ""
 
 
 def _of_session(binding: Binding, session: str) -> Binding:

@@ -1,0 +1,108 @@
+"""Fixtures of the acceptance tests: a real Postgres, a database a test, a clean home, and agents in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+import pytest_asyncio
+from hypothesis import settings as hypothesis_settings
+
+from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL
+from hermes_memory.adapters.postgres.migrator import migrate
+from hermes_memory.settings import ENV_PREFIX
+from tests.support.agents import Agent, eventually, memory_threads
+from tests.support.postgres import DSN_VARIABLE, TestServer
+from tests.support.postgres_store import PARTITIONS, Installation
+
+hypothesis_settings.register_profile("patient", deadline=None)
+hypothesis_settings.load_profile("patient")
+
+NewAgent: TypeAlias = Callable[[], Agent]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[TestServer]:
+    """The server of this test process."""
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def template(server: TestServer) -> AsyncIterator[Installation]:
+    """A migrated database to copy, ready for the local embedder's vectors."""
+    name, role = server.unique_name("template"), server.unique_name("app")
+    dsn = await server.create_database(name)
+    await migrate(dsn, runtime_role=role, partitions=PARTITIONS, generation=(LOCAL_MODEL, LOCAL_DIMENSION))
+    yield Installation(server, name, role)
+    await server.drop_database(name)
+
+
+@pytest_asyncio.fixture
+async def database(template: Installation) -> AsyncIterator[Installation]:
+    """The test's own database."""
+    async with template.copy() as copied:
+        yield copied
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """An environment that says nothing of Hermes, Postgres or embedders; text alone is searched unless a test wants."""
+    for name in list(os.environ):
+        if name.upper().startswith(("HERMES", "PG")) and name != DSN_VARIABLE:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(f"{ENV_PREFIX}EMBEDDER", "none")
+    monkeypatch.setenv(f"{ENV_PREFIX}SPOOL_SYNC", "NORMAL")
+    return monkeypatch
+
+
+@pytest.fixture
+def home(environment: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty Hermes home."""
+    folder = tmp_path / "hermes"
+    folder.mkdir()
+    environment.setenv("HERMES_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def configure(environment: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets settings, by name, for what is started from then on."""
+
+    def configured(**values: object) -> None:
+        for name, given in values.items():
+            environment.setenv(f"{ENV_PREFIX}{name.upper()}", str(given))
+
+    return configured
+
+
+@pytest.fixture
+def served(database: Installation, home: Path, configure: Callable[..., None]) -> Path:
+    """A home whose memory is the test's database, as the unprivileged runtime role."""
+    configure(dsn=database.runtime_dsn)
+    return home
+
+
+@pytest.fixture
+def new_agent(home: Path) -> Iterator[NewAgent]:
+    """Makes agents of the home, not started yet. All are shut down at the end, and no thread may be left then."""
+    made: list[Agent] = []
+
+    def make() -> Agent:
+        made.append(Agent(home))
+        return made[-1]
+
+    yield make
+    for agent in made:
+        agent.provider.shutdown()
+    eventually(lambda: not memory_threads(), seconds=20)
+
+
+@pytest.fixture
+def agent(served: Path, new_agent: NewAgent) -> Agent:
+    """An agent that is started, in session `s1`."""
+    return new_agent().start()
