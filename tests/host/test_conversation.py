@@ -27,8 +27,8 @@ def test_the_agent_uses_the_memory_tools(hermes: HermesHost) -> None:
 
 
 def test_what_was_said_is_recalled_in_the_next_session(hermes: HermesHost) -> None:
-    first, second = ["When is the Cinnabar release?"], ["Which date was it for Cinnabar?"]
-    with scripted_model(Say("It is planned for 9 October."), Say("The ninth.")) as model:
+    first, second = ["When is the Cinnabar release?"], ["When is the Cinnabar release planned?"]
+    with scripted_model(Say(FACT), Say("The ninth.")) as model:
         hermes.run("conversation:talk", url=model.url, session="s1", messages=first, until="Cinnabar").require_clean()
         run = hermes.run("conversation:talk", url=model.url, session="s2", messages=second, ready=True)
         asked = str(model.turns[-1]["messages"][-1]["content"])

@@ -14,6 +14,7 @@ def test_a_whole_life_passes_without_a_failure(hermes: HermesHost) -> None:
     assert facts["prompt"]
     assert facts["prompt"] == facts["prompt_again"]
     assert facts["first_recall"] == ""
+    assert facts["recalled_while_in_view"] == ""
     assert "Kourou" in facts["recalled"]
     assert "<memory-context>" in facts["recalled"]
     assert "Bifrost" not in json.dumps(facts["replaced"])

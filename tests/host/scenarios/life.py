@@ -13,6 +13,13 @@ from plugins.memory import load_memory_provider
 
 NAME = "hermes-memory"
 PATIENCE = 90.0
+COMMAND_LINE = {
+    "platform": "cli",
+    "agent_context": "primary",
+    "agent_identity": "default",
+    "agent_workspace": "hermes",
+}
+"""What the host tells a provider about an agent of its command line."""
 Facts = dict[str, Any]
 
 
@@ -20,8 +27,7 @@ def managed(home: str, session: str = "s1", **identity: Any) -> MemoryManager:
     """Return a manager with our provider, initialised as the agent does it."""
     manager = MemoryManager()
     manager.add_provider(load_memory_provider(NAME))
-    facts = {"platform": "cli", "agent_context": "primary", "agent_identity": "default", "agent_workspace": "hermes"}
-    manager.initialize_all(session_id=session, hermes_home=home, **{**facts, **identity})
+    manager.initialize_all(session_id=session, hermes_home=home, **{**COMMAND_LINE, **identity})
     return manager
 
 
@@ -53,8 +59,8 @@ def whole_life(facts: Facts, home: str) -> None:
     manager.queue_prefetch_all("Zephyr rocket launch", session_id="s1")
     assert manager.flush_pending(60)
     facts["turns"] = eventually(manager, "Kourou", "recall_conversation", query="Zephyr rocket launch")
-    manager.on_turn_start(2, "Where is the Zephyr launch?")
-    facts["recalled"] = build_memory_context_block(manager.prefetch_all("Where does the Zephyr rocket launch from?"))
+    question = "Where does the Zephyr rocket launch from?"
+    facts["recalled_while_in_view"] = manager.prefetch_all(question)
     _mirror(facts, manager)
     manager.on_delegation("Find the cheapest flight to Kourou", "412 euros with a stop", child_session_id="child-1")
     facts["compressor"] = manager.on_pre_compress(messages)
@@ -63,6 +69,8 @@ def whole_life(facts: Facts, home: str) -> None:
     manager.on_session_end([])
     manager.commit_session_boundary_async(messages, new_session_id="s2", parent_session_id="s1")
     assert manager.flush_pending(60)
+    manager.on_turn_start(2, question)
+    facts["recalled"] = build_memory_context_block(manager.prefetch_all(question))
     manager.sync_all("The code word is Marmalade", "I will keep Marmalade in mind.", session_id="s2")
     assert manager.flush_pending(60)
     here = {"query": "Marmalade", "scope": "session"}

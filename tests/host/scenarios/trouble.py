@@ -11,7 +11,7 @@ from typing import Any
 from agent.memory_manager import MemoryManager
 from plugins.memory import load_memory_provider
 
-from tests.host.scenarios.life import ask, eventually, managed
+from tests.host.scenarios.life import COMMAND_LINE, ask, eventually, managed
 
 NAME = "hermes-memory"
 Facts = dict[str, Any]
@@ -31,7 +31,7 @@ def measured(facts: Facts, home: str, session: str, mended: str | None = None) -
         return answer
 
     facts["seconds"] = seconds
-    timed("initialize", lambda: manager.initialize_all(session_id=session, hermes_home=home, platform="cli"))
+    timed("initialize", lambda: manager.initialize_all(session_id=session, hermes_home=home, **COMMAND_LINE))
     manager.on_turn_start(1, "Where is the Periwinkle contract?")
     facts["recalled"] = [
         timed("prefetch", lambda: manager.prefetch_all("Where is the Periwinkle contract?")) for _ in range(3)
