@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 import time
@@ -165,6 +166,7 @@ def four_agents(facts: Facts, home: str) -> None:
         managers.pop().shutdown_all()
     deadline = time.monotonic() + 10
     while _ours(before) and time.monotonic() < deadline:
+        gc.collect()
         time.sleep(0.05)
     facts["left"] = _ours(before)
 
