@@ -29,6 +29,7 @@ from pydantic_settings import (
 
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.domain.ranking import UNASKED_FLOOR
 
 ENV_PREFIX: Final = "HERMES_MEMORY_"
 NATIVE_FILE: Final = "hermes-memory.json"
@@ -145,7 +146,7 @@ class Settings(BaseSettings):
         "current", description="Where recall_memory and recall_conversation look unless told."
     )
     recall_floor: float = Field(
-        0.12, ge=0, le=2, description="Fused score below which nothing is recalled before a turn."
+        UNASKED_FLOOR, ge=0, le=1, description="Fused score below which nothing is recalled before a turn."
     )
     strategy: Literal["score", "rrf"] = Field(
         "score", description="How the legs are fused: by calibrated scores, or by reciprocal rank."

@@ -92,6 +92,7 @@ INDEPENDENT = [
     ("Bug E40213 was fixed by raising the timeout", "Bug PAY-1187 is still open in the backlog"),
     ("发布日期是5月3日", "我们使用PostgreSQL数据库"),
     ("The launch is on 3 May", "Is the launch on 9 May?"),
+    ("Launch moved to 3 May", "On 3 May, as noted."),
 ]
 
 

@@ -21,7 +21,7 @@ from hermes_memory.domain.errors import (
     EmbeddingRejected,
     HermesMemoryError,
 )
-from hermes_memory.domain.fusion import Candidate, CosineCalibration, Ranked
+from hermes_memory.domain.fusion import Candidate, CosineCalibration, Fusion, Ranked
 from hermes_memory.domain.lexemes import Analyzer, indexed_row
 from hermes_memory.domain.model import Caller, Row, RowId, SessionId, TraceId, Turn
 from hermes_memory.domain.ranking import RankingPolicy, order
@@ -48,7 +48,8 @@ class RecallRequest:
     Attributes:
         limit: Most hits wanted, from 1.
         timeout: Seconds the answer is worth waiting for.
-        floor: Fused score below which nothing is returned; 0 returns everything found.
+        floor: Fused score below which nothing is returned; 0 returns everything found. Ranks that are fused say
+            nothing about how well anything fits, so it does not hold for them.
         exclude: Contents not to return, such as what the prompt holds already.
         window: The conversation that is going on, and the time since when its turns are still in view: those are not
             returned either.
@@ -318,7 +319,7 @@ class Recall:
         for one in ranked:
             if one.row.content in request.exclude or _in_view(one.row, request.window):
                 cut.append((one.row.id, "already in the prompt"))
-            elif one.score < request.floor:
+            elif one.score < request.floor and self._ranking.fusion is Fusion.SCORES:
                 cut.append((one.row.id, "below the floor"))
             elif len(hits) >= request.limit:
                 cut.append((one.row.id, "beyond the limit"))

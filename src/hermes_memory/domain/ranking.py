@@ -22,9 +22,10 @@ from hermes_memory.domain.supersession import collapse, corrections_first
 
 DEFAULT_LIMIT: Final = 10
 DEFAULT_FLOOR: Final = 0.05
-"""For answers that were asked for. On chats it costs 2 of 100 true answers and stops a fifth of the false ones."""
+"""For answers that were asked for. Measured on chats: it stops one in ten questions about nothing stored."""
 UNASKED_FLOOR: Final = 0.08
-"""For what is shown without being asked for. On chats it costs 5 of 100 true answers and stops a third of the false."""
+"""For what is shown without being asked for. Measured on chats: 95 of 100 true answers score above it, and it stops
+one in four questions about nothing stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,7 +149,10 @@ def _same_frame(new: _Fact, old: _Fact) -> bool:
 
 
 def _same_topic(new: _Fact, old: _Fact) -> bool:
-    shared = len(new.words & old.words)
+    common = new.words & old.words
+    if common <= new.values:  # two texts that share but a date or an amount need not be about the same thing
+        return False
+    shared = len(common)
     containment = shared / min(len(new.words), len(old.words))
     jaccard = shared / len(new.words | old.words)
     if shared >= _MIN_WORDS and containment >= _TOPIC_CONTAINMENT and jaccard >= _TOPIC_JACCARD:

@@ -18,6 +18,7 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.model import Entry, Kind, Origin, Target
 from hermes_memory.domain.operations import ByContent
+from hermes_memory.domain.ranking import DEFAULT_FLOOR
 from hermes_memory.domain.rendering import entry_payload, hit_payload
 from hermes_memory.hermes.runtime import Runtime
 from hermes_memory.hermes.sessions import Binding
@@ -86,6 +87,7 @@ class ToolCalls:
                 scope=scope,
                 kinds=frozenset({Kind.ENTRY if facts else Kind.TURN}),
                 target=call.target if isinstance(call, RecallMemory) else None,
+                floor=DEFAULT_FLOOR,
                 timeout=settings.tool_timeout * 0.9,
             )
         )
