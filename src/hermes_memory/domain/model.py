@@ -134,7 +134,7 @@ class Turn:
     at: datetime
     origin: Origin
     position: int
-    """Order within the session: grows by one a stored turn, from 0."""
+    """Order within the session, growing by one a stored turn from 0."""
     speaker: str | None = None
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 

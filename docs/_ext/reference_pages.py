@@ -1,0 +1,203 @@
+"""Writes the generated parts of the reference: the settings, the verbs of the command and the tools.
+
+A page keeps its own words around a part between two comments, `<!-- begin NAME -->` and `<!-- end NAME -->`.
+Run it after changing one of them: `python docs/_ext/reference_pages.py`. A test says when that was forgotten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from hermes_memory.cli.main import add_verbs
+from hermes_memory.hermes.tools import tool_schemas
+from hermes_memory.settings import ENV_PREFIX, Settings
+
+REFERENCE: Final = Path(__file__).resolve().parents[1] / "reference"
+SECTIONS: Final[Mapping[str, str]] = {
+    "home": "Home",
+    "dsn": "Store",
+    "embedder": "Embedding",
+    "capture_turns": "Writing",
+    "prefetch": "Recall",
+    "allowed_themes": "Identity",
+}
+"""The first setting of each section, in the order in which the settings are declared, and the section's title."""
+_COMPUTED_DEFAULTS: Final[Mapping[str, str]] = {"home": "`$HERMES_HOME`, else `~/.hermes`"}
+_BOUNDS: Final[Mapping[str, str]] = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
+
+
+def settings_part() -> str:
+    """Describe every setting: one table a section."""
+    tables: list[tuple[str, list[Sequence[str]]]] = []
+    for name, field in Settings.model_fields.items():
+        if name in SECTIONS:
+            tables.append((SECTIONS[name], []))
+        tables[-1][1].append(_setting(name, field))
+    header = ("Setting", "Environment variable", "Type", "Default", "Meaning")
+    return "\n".join(f"### {title}\n\n{_table(header, rows)}" for title, rows in tables)
+
+
+def verbs_part() -> str:
+    """Describe every verb of the command: what it does, its arguments and options."""
+    parser = argparse.ArgumentParser(prog="hermes-memory")
+    add_verbs(parser)
+    chooser = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    summaries = {choice.dest: choice.help or "" for choice in chooser._choices_actions}
+    return "\n".join(_verb(name, summaries[name], verb) for name, verb in chooser.choices.items())
+
+
+def tools_part() -> str:
+    """Describe every tool: what the model reads of it, and its arguments."""
+    return "\n".join(_tool(schema) for schema in tool_schemas())
+
+
+PARTS: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
+    "settings": ("configuration.md", settings_part),
+    "verbs": ("cli.md", verbs_part),
+    "tools": ("tools.md", tools_part),
+}
+
+
+def renewed(page: str, name: str, part: str) -> str:
+    """Return a page with one of its parts replaced.
+
+    Raises:
+        ValueError: The page has no such part.
+    """
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"there is no part {name!r} in the page")
+    return f"{before}{begin}\n\n{part}\n{end}{after}"
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Yield each page that has a generated part, with its contents as they ought to be."""
+    for name, (file, make) in PARTS.items():
+        path = REFERENCE / file
+        yield path, renewed(path.read_text(encoding="utf-8"), name, make())
+
+
+def _setting(name: str, field: FieldInfo) -> Sequence[str]:
+    return (
+        f"`{name}`",
+        f"`{ENV_PREFIX}{name.upper()}`",
+        _type(field),
+        _COMPUTED_DEFAULTS.get(name) or _default(field.default),
+        field.description or "",
+    )
+
+
+def _type(field: FieldInfo) -> str:
+    bounds = {
+        key: value
+        for constraint in field.metadata
+        for key in _BOUNDS
+        if (value := getattr(constraint, key, None)) is not None
+    }
+    return f"{_plain_type(field.annotation)}{_range(bounds)}"
+
+
+def _range(bounds: Mapping[str, Any]) -> str:
+    shown = {key: f"{value:,}" for key, value in bounds.items()}
+    if "ge" in shown and "le" in shown:
+        return f", {shown['ge']} to {shown['le']}"
+    return "".join(f", {words.format(shown[key])}" for key, words in _BOUNDS.items() if key in shown)
+
+
+def _plain_type(annotation: Any) -> str:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in {Union, types.UnionType}:
+        return _plain_type(next(one for one in arguments if one is not types.NoneType))
+    if origin is Literal:
+        return ", ".join(f"`{choice}`" for choice in arguments)
+    if origin is tuple:
+        return "list of names, or one text with commas"
+    if origin is dict:
+        return "mapping of names"
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return ", ".join(f"`{choice.value}`" for choice in annotation)
+    names = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path", SecretStr: "secret"}
+    return names[annotation]
+
+
+def _default(value: object) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ", ".join(f"`{one}`" for one in value) or "none"
+    if isinstance(value, Enum):
+        return f"`{value.value}`"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return f"`{value}`" if isinstance(value, str | Path) else "none"
+
+
+def _verb(name: str, summary: str, parser: argparse.ArgumentParser) -> str:
+    rows = [
+        (f"`{_spelling(action)}`", _sentence((action.help or "") % vars(action)))
+        for action in parser._actions
+        if not isinstance(action, argparse._HelpAction)
+    ]
+    return f"### `hermes-memory {name}`\n\n{_sentence(summary)}\n\n{_table(('Argument', 'Meaning'), rows)}"
+
+
+def _spelling(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return action.dest.upper()
+    if action.nargs == 0:
+        return action.option_strings[-1]
+    value = "|".join(action.choices) if action.choices else action.metavar or action.dest.upper()
+    return f"{action.option_strings[-1]} {value}"
+
+
+def _tool(schema: Mapping[str, Any]) -> str:
+    parameters = schema["parameters"]
+    rows = [
+        (f"`{name}`", _argument_type(of), _argument_default(name, of, parameters), of.get("description", ""))
+        for name, of in parameters["properties"].items()
+    ]
+    sentences = "\n".join(re.split(r"(?<=[.?!]) (?=[A-Z])", schema["description"]))
+    table = _table(("Argument", "Type", "Default", "Meaning"), rows)
+    return f"### `{schema['name']}`\n\n{sentences}\n\n{table}"
+
+
+def _argument_type(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{choice}`" for choice in schema["enum"])
+    if "maximum" in schema:
+        return f"{schema['type']}, {schema['minimum']} to {schema['maximum']}"
+    longest = f", at most {schema['maxLength']:,} characters" if "maxLength" in schema else ""
+    return f"{schema['type']}{longest}"
+
+
+def _argument_default(name: str, schema: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    if name in parameters.get("required", ()):
+        return "required"
+    return _default(schema["default"]) if "default" in schema else "unset"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    for path, text in pages():
+        path.write_text(text, encoding="utf-8")
