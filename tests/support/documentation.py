@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pytest
 from sybil import Example
 
-from tests.support.embedded import end_processes
+from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
+from tests.support.embedded import end_processes, query
 
 if TYPE_CHECKING:
     from hermes_memory import Memory
@@ -38,7 +39,8 @@ Answer = TypeVar("Answer")
 class DocumentationHome:
     """A Hermes home for examples. The server starts with the first example that needs it and ends with the session.
 
-    Python examples find `memory`, open, and `home`, where its state is kept.
+    Python examples find `memory`, open, and `home`, where its state is kept. Commands find an empty database of an
+    operator's in the variable `ADMIN_DSN`.
     """
 
     def __init__(self) -> None:
@@ -47,6 +49,7 @@ class DocumentationHome:
         self._thread: threading.Thread | None = None
         self._closing: asyncio.Event | None = None
         self._memory: Memory | None = None
+        self._admin_dsn = ""
 
     def __enter__(self) -> DocumentationHome:
         return self
@@ -72,10 +75,12 @@ class DocumentationHome:
                 if name.startswith(PREFIX):
                     patch.delenv(name)
             patch.setenv("HERMES_HOME", str(self._directory))
+            patch.setenv(f"{PREFIX}STATE_DIRECTORY", str(self._directory / "state"))
             if self._memory is None:
                 self._start()
             namespace.setdefault("memory", self._memory)
             namespace.setdefault("home", self._directory / "hermes-memory")
+            patch.setenv("ADMIN_DSN", self._admin_dsn)
             yield
 
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
@@ -97,11 +102,23 @@ class DocumentationHome:
         self._closing = asyncio.Event()
         async with open_memory(Settings()) as memory:
             self._memory = memory
+            self._admin_dsn = await self._new_database()
             # Later answers must not depend on how fast this machine loads the weights.
             await memory.view("warm-up").remember("The first entry loads the local model.")
             await memory.settled(timeout=EXAMPLE_SECONDS)
             opened.set()
             await self._closing.wait()
+
+    async def _new_database(self) -> str:
+        assert self._directory
+        folder = self._directory / "hermes-memory" / "postgres"
+        server = EmbeddedPostgres(folder, state_directory=self._directory / "state")
+        address = await asyncio.to_thread(server.acquire)
+        try:
+            await query(address.dsn(), 'create database "fleet"', "select 1")
+        finally:
+            await asyncio.to_thread(server.release)
+        return address.dsn(database="fleet")
 
 
 def run_python(example: Example) -> None:
@@ -141,7 +158,7 @@ def _commands(block: str) -> Iterator[tuple[str, str]]:
 def _printed_by(command: str) -> str:
     from hermes_memory.cli.main import main
 
-    program, *arguments = shlex.split(command, comments=True)
+    program, *arguments = (os.path.expandvars(part) for part in shlex.split(command, comments=True))
     assert program == COMMAND, f"only {COMMAND} is run here: fence other commands as shell-session"
     with _captured() as printed, suppress(SystemExit):
         main(arguments)
