@@ -366,6 +366,8 @@ class HermesMemoryProvider(HostProvider):
         self._handle = handle
         self._finalizer = weakref.finalize(self, release, handle)
         self._finalizer.atexit = False
+        if self._local is handle.runtime.local:
+            return
         self._local = handle.runtime.local
         self._capture = Capture(handle.runtime.local.acceptor, max_chars=handle.runtime.settings.turn_max_chars)
         self._ambient = Ambient(handle.runtime)

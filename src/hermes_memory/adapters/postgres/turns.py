@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
 
+from anyio.lowlevel import checkpoint
+
 from hermes_memory.adapters.postgres import jobs, lexicon
 from hermes_memory.adapters.postgres.entries import Analyze
 from hermes_memory.adapters.postgres.lexicon import TURN_SHELF, Indexed, indexed
@@ -38,7 +40,7 @@ select $1, $2, u.session_id, u.parent, u.first_at, u.last_at
     do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                   started_at = least(s.started_at, excluded.started_at),
                   last_at = greatest(s.last_at, excluded.last_at)
-returning session_id, turns, lex_number, lex_used"""
+returning session_id, parent_session_id, turns, lex_number, lex_used"""
 
 KNOWN: Final[LiteralString] = """
 select c.id, c.session_id, c.role, c.content_hash, c.occurrence
@@ -73,6 +75,7 @@ update hermes_memory.sessions s set turns = u.turns, lex_number = u.lex_number, 
 class _Session:
     """Where a session stands, while its turns are numbered."""
 
+    parent: str | None
     turns: int
     lex_number: int
     lex_used: int
@@ -85,6 +88,7 @@ class _Placed:
     operation: RecordTurns
     index: int
     key: TurnKey
+    parent: str | None
     position: int
     lex_key: int
     indexed: Indexed
@@ -101,7 +105,7 @@ class _Placed:
         draft, stamp = self.draft, self.operation.stamp
         session, role, digest, occurrence = self.key
         return (
-            *(self.id, session, self.operation.parent_session, self.position),
+            *(self.id, session, self.parent, self.position),
             *(role, draft.speaker, draft.content, digest, occurrence),
             *(str(draft.origin), draft.embed, json_text(draft.metadata), draft.at, stamp.accepted_at, stamp.operation),
             *(self.indexed.vector, self.lex_key, self.indexed.length),
@@ -136,7 +140,11 @@ class Turns:
     ) -> list[_Placed]:
         """Give new turns their positions in session and text index."""
         numbers = iter(await _stretches(transaction, sessions, fresh))
-        return [self._placed(operation, index, sessions, numbers) for operation, index in fresh]
+        placed: list[_Placed] = []
+        for operation, index in fresh:
+            await checkpoint()  # a batch is analysed text by text, and searches go on in between
+            placed.append(self._placed(operation, index, sessions, numbers))
+        return placed
 
     def _placed(
         self, operation: RecordTurns, index: int, sessions: dict[SessionId, _Session], numbers: Iterator[int]
@@ -150,6 +158,8 @@ class Turns:
             operation=operation,
             index=index,
             key=key,
+            # A delegation may have told the parent before, which the child itself does not know.
+            parent=operation.parent_session or session.parent,
             position=session.turns,
             lex_key=lexeme_key(session.lex_number, session.lex_used),
             indexed=indexed(self._analyze(text)),
@@ -189,7 +199,7 @@ async def _hold(
     held = await transaction.fetch(
         HOLD_SESSIONS, theme, subject, *columns((session, *facts) for session, facts in sorted(wanted.items()))
     )
-    return {SessionId(r["session_id"]): _Session(r["turns"], r["lex_number"], r["lex_used"]) for r in held}
+    return {SessionId(r["session_id"]): _Session(*tuple(r)[1:]) for r in held}
 
 
 async def _known(
