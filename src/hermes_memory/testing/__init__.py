@@ -22,6 +22,8 @@ the visibility rule, `hypothesis`. An adapter of one's own passes when a subclas
 | `testing.embedding_change_contract.EmbeddingChangeContract` | `EmbeddingQueue` when rows change or go |
 | `testing.inspector_contract.InspectorContract` | `StoreInspector` |
 | `testing.visibility_contract.VisibilityContract` | the visibility rule over all reads and changes |
+| `testing.notebooks_contract.NotebooksContract` | `Notebooks` |
+| `testing.embedder_contract.EmbedderContract` | `Embedder` |
 | `testing.spool_contract.SpoolContract`, `LeadershipContract` | `Spool`, `Leadership` |
 | `testing.spool_machine.SpoolMachine` | `Spool`: random histories against a plain list |
 

@@ -1,0 +1,49 @@
+"""What every reader of notebooks promises. A subclass says how to make one and how a notebook is written."""
+
+from __future__ import annotations
+
+from hermes_memory.domain.model import Target
+from hermes_memory.ports.notebook import Notebooks
+
+
+class NotebooksContract:
+    """What every `Notebooks` keeps. A subclass supplies the fixture `notebooks` and the method `write`."""
+
+    def write(self, notebooks: Notebooks, target: Target, text: str | None) -> None:
+        """Set the whole text of a notebook; None takes it away."""
+        raise NotImplementedError
+
+    def test_a_notebook_that_is_not_there_says_nothing(self, notebooks: Notebooks) -> None:
+        assert notebooks.read(Target.MEMORY) is None
+
+    def test_an_empty_notebook_says_that_there_is_nothing(self, notebooks: Notebooks) -> None:
+        self.write(notebooks, Target.MEMORY, "")
+
+        assert notebooks.read(Target.MEMORY) == ()
+
+    def test_entries_are_parted_by_a_section_sign_on_its_own_line(self, notebooks: Notebooks) -> None:
+        self.write(notebooks, Target.MEMORY, "§ 5 of the contract\n§\n two\nlines \n§\n\n§\n§ 5 of the contract")
+
+        assert notebooks.read(Target.MEMORY) == ("§ 5 of the contract", "two\nlines")
+
+    def test_the_two_notebooks_are_apart(self, notebooks: Notebooks) -> None:
+        self.write(notebooks, Target.USER, "prefers tea")
+
+        assert notebooks.read(Target.USER) == ("prefers tea",)
+        assert notebooks.read(Target.MEMORY) is None
+
+    def test_the_fingerprint_changes_with_a_write_and_a_removal_and_else_stays(self, notebooks: Notebooks) -> None:
+        marks = [notebooks.fingerprint()]
+        for text in ("one", "one\n§\ntwo", None):
+            self.write(notebooks, Target.MEMORY, text)
+            marks.append(notebooks.fingerprint())
+
+        assert len(set(marks[:3])) == 3
+        assert marks[3] != marks[2]
+        assert notebooks.fingerprint() == marks[3]
+
+    def test_a_notebook_can_go_and_come_back(self, notebooks: Notebooks) -> None:
+        for text in ("one", None, "two"):
+            self.write(notebooks, Target.MEMORY, text)
+
+        assert notebooks.read(Target.MEMORY) == ("two",)
