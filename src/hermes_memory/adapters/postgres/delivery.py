@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Final, TypeAlias, assert_never
@@ -17,7 +17,7 @@ from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import subject_key
 from hermes_memory.adapters.postgres.turns import Turns
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
-from hermes_memory.domain.model import Caller, OperationId, Subject, Theme
+from hermes_memory.domain.model import Caller, OperationId, Theme
 from hermes_memory.domain.operations import (
     AddEntry,
     Effect,
@@ -74,8 +74,8 @@ class PostgresDelivery:
         async with self._pool.transaction(first, timeout=self._timeout) as transaction:
             try:
                 await lexicon.lock_themes(transaction, _scrubbed(operations))
-                for _, run in groupby(operations, key=_context):
-                    await self._apply_run(transaction, list(run), outcomes, seen)
+                for run in _runs(operations):
+                    await self._apply_run(transaction, run, outcomes, seen)
                 await agents.register(transaction, seen)
             except asyncpg.UniqueViolationError as error:
                 # Somebody stored the same between our look and our write; the next look finds it.
@@ -85,14 +85,15 @@ class PostgresDelivery:
     async def _apply_run(
         self, transaction: Transaction, run: Sequence[Operation], outcomes: dict[OperationId, Outcome], seen: Seen
     ) -> None:
-        """Apply consecutive operations of one theme and subject, and record their outcomes."""
+        """Apply operations of one theme and subject, and record their outcomes."""
         caller = run[0].stamp.caller
         await transaction.act_for(caller)
         waiting = {each.stamp.operation: each for each in run if each.stamp.operation not in outcomes}
         outcomes.update(await inbox.recorded(transaction, caller, list(waiting)))
         fresh = [each for operation, each in waiting.items() if operation not in outcomes]
         made: list[Outcome] = []
-        for kind, group in groupby(fresh, key=type):
+        # What was said and what is remembered do not touch each other: each keeps its own order.
+        for kind, group in groupby(sorted(fresh, key=_concerns_entries), key=type):
             made += await self._apply_group(transaction, caller, kind, list(group))
         await inbox.record(transaction, caller.theme, subject_key(caller.subject), made)
         outcomes.update({outcome.operation: outcome for outcome in made})
@@ -131,8 +132,31 @@ def _lost(race: DeliveredMeanwhile) -> HermesMemoryError:
     return StoreUnavailable("others store the same at the same moment: hand it in again")
 
 
-def _context(operation: Operation) -> tuple[Theme, Subject | None]:
-    return operation.stamp.caller.theme, operation.stamp.caller.subject
+def _runs(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
+    """Split a batch into runs of one theme and subject, as long as the order of effects allows.
+
+    Themes cannot change each other's rows, so each comes at once, and in the same order for every host, which keeps
+    two of them from waiting for each other. So do the subjects of a theme, unless someone with a subject changes what
+    has none.
+    """
+    for _, of_theme in groupby(sorted(operations, key=_theme), key=_theme):
+        batch = list(of_theme)
+        if not any(isinstance(each, ReplaceEntry | RemoveEntry) and _subject(each) for each in batch):
+            batch.sort(key=_subject)
+        for _, run in groupby(batch, key=_subject):
+            yield list(run)
+
+
+def _theme(operation: Operation) -> Theme:
+    return operation.stamp.caller.theme
+
+
+def _subject(operation: Operation) -> bytes:
+    return subject_key(operation.stamp.caller.subject)
+
+
+def _concerns_entries(operation: Operation) -> bool:
+    return isinstance(operation, AddEntry | ReplaceEntry | RemoveEntry)
 
 
 def _scrubbed(operations: Sequence[Operation]) -> set[Theme]:

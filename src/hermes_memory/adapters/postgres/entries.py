@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString, TypeAlias
 
+from anyio.lowlevel import checkpoint
+
 from hermes_memory.adapters.postgres import history, jobs, lexicon
 from hermes_memory.adapters.postgres.history import Change, What
 from hermes_memory.adapters.postgres.lexicon import Indexed, indexed
@@ -98,6 +100,7 @@ class Entries:
         drafts: dict[Key, _Draft] = {}
         for operation in additions:
             if (key := _key(operation.target, operation.content)) not in drafts:
+                await checkpoint()  # a batch is analysed text by text, and searches go on in between
                 drafts[key] = _Draft(operation=operation, key=key, indexed=self._index(operation.content, operation.at))
         stored = await self._insert(transaction, caller, list(drafts.values()))
         rows = {key: draft.id for key, draft in drafts.items() if draft.id in stored}

@@ -21,6 +21,7 @@ MIGRATE_COMMAND: Final = "hermes-memory migrate --admin-dsn URL"
 
 SCHEMA_MESSAGE: Final = f"the database lacks the schema this version needs: run `{MIGRATE_COMMAND}`"
 GRANTS_MESSAGE: Final = f"the database role lacks rights on the memory's schema: run `{MIGRATE_COMMAND}`"
+ADDRESS_MESSAGE: Final = "the database address is not usable: check its spelling and its parameters"
 REJECTED_MESSAGE: Final = "the database refuses the operation for good"
 
 # Connection (08), login (28), catalogue (3D), rollback (40), resources (53), wrong state (25, 55), operator (57),
@@ -62,6 +63,15 @@ def translated(late: type[StoreUnavailable] | type[DeadlineExceeded]) -> Iterato
         raise translation from error
 
 
+@contextmanager
+def readable_address() -> Iterator[None]:
+    """Tell of an address that the driver cannot read, without quoting it."""
+    try:
+        yield
+    except ValueError:
+        raise ConfigurationError(ADDRESS_MESSAGE) from None
+
+
 def domain_error(
     error: BaseException, late: type[StoreUnavailable] | type[DeadlineExceeded] = StoreUnavailable
 ) -> HermesMemoryError:
@@ -70,8 +80,6 @@ def domain_error(
         return late("the database did not answer in time")
     if isinstance(error, asyncpg.PostgresError):
         return _server_error(error, late)
-    if isinstance(error, asyncpg.exceptions.ClientConfigurationError):
-        return ConfigurationError("the database address is not usable: check its spelling and its parameters")
     if isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError):
         return _rejected(f"client {type(error).__name__}")  # a value that the driver cannot encode
     return StoreUnavailable(f"the database cannot be reached ({type(error).__name__})")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString
 import asyncpg
 
 from hermes_memory.adapters.postgres.database import ensure_vector, require_server, tighten
-from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, domain_error
+from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, domain_error, readable_address
 from hermes_memory.adapters.postgres.ledger import (
     CREATE_LEDGER,
     NOTE_IN_LEDGER,
@@ -113,13 +113,14 @@ async def migrate(
 async def _admin(dsn: str, timeout: float) -> AsyncIterator[Connection]:
     """Open the admin's connection and turn what goes wrong into errors an operator can act upon."""
     try:
-        connection = await asyncpg.connect(
-            dsn,
-            timeout=CONNECT_SECONDS,
-            command_timeout=timeout,
-            statement_cache_size=0,
-            server_settings={"application_name": "hermes_memory migrate"},
-        )
+        with readable_address():
+            connection = await asyncpg.connect(
+                dsn,
+                timeout=CONNECT_SECONDS,
+                command_timeout=timeout,
+                statement_cache_size=0,
+                server_settings={"application_name": "hermes_memory migrate"},
+            )
         try:
             yield connection
         finally:

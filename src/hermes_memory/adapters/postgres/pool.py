@@ -11,7 +11,7 @@ import anyio
 import asyncpg
 
 from hermes_memory.adapters.postgres.context import caller_settings, opening
-from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, translated
+from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, readable_address, translated
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
 from hermes_memory.domain.model import Caller
 
@@ -162,7 +162,7 @@ class Pool:
 
     @asynccontextmanager
     async def _connection(self, timeout: float) -> AsyncIterator[Connection]:
-        with translated(StoreUnavailable):
+        with translated(StoreUnavailable), readable_address():
             opened = await self._open()
             connection = await opened.acquire(timeout=timeout)
         try:

@@ -1,0 +1,239 @@
+"""The pool when the server is away, hangs, or the caller gives up: quick answers, and no connection lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import anyio
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from hermes_memory.adapters.postgres.pool import Pool
+from hermes_memory.domain.errors import (
+    ConfigurationError,
+    DeadlineExceeded,
+    DeliveryRejected,
+    SchemaNotApplied,
+    StoreUnavailable,
+)
+from hermes_memory.domain.model import Caller, Theme
+from hermes_memory.testing.making import ANA, DESK
+from tests.support.postgres import TestServer
+
+HANG_GUARD = 10.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture
+async def pool(server: TestServer) -> AsyncIterator[Pool]:
+    made = Pool(server.superuser_dsn, max_size=2, connect_timeout=2.0)
+    yield made
+    await made.close()
+
+
+@asynccontextmanager
+async def _black_hole() -> AsyncIterator[str]:
+    """Give the address of something that accepts connections and never says a word."""
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    listener = await asyncio.start_server(swallow, "127.0.0.1", 0)
+    try:
+        yield f"postgresql://nobody@127.0.0.1:{listener.sockets[0].getsockname()[1]}/nowhere?sslmode=disable"
+    finally:
+        listener.close()
+
+
+async def _ask(pool: Pool, statement: str = "select 1", *, timeout: float = 5.0, read_only: bool = True) -> object:
+    async with pool.transaction(DESK, timeout=timeout, read_only=read_only) as transaction:
+        return await transaction.fetch_value(statement)
+
+
+async def _sessions(pool: Pool) -> int:
+    """Count the pool's own backends that are inside a transaction, but for the one that asks."""
+    counted = await _ask(
+        pool,
+        "select count(*) from pg_stat_activity where application_name = 'hermes_memory' and pid <> pg_backend_pid() "
+        "and state like '%transaction%'",
+    )
+    assert isinstance(counted, int)
+    return counted
+
+
+async def test_a_refused_connection_is_told_at_once_and_every_time() -> None:
+    pool = Pool("postgresql://nobody@127.0.0.1:1/nowhere")
+
+    with anyio.fail_after(HANG_GUARD):
+        for _ in range(20):
+            with pytest.raises(StoreUnavailable):
+                await _ask(pool, timeout=60.0)
+    await pool.close()
+
+
+async def test_a_server_that_says_nothing_costs_no_more_than_the_time_allowed() -> None:
+    async with _black_hole() as dsn:
+        pool = Pool(dsn, connect_timeout=60.0)
+        with anyio.fail_after(HANG_GUARD):
+            with pytest.raises(StoreUnavailable):
+                await _ask(pool, timeout=0.2)
+            await pool.close()
+
+
+async def test_a_slow_statement_ends_with_the_time_allowed_and_the_connection_serves_on(pool: Pool) -> None:
+    with anyio.fail_after(HANG_GUARD), pytest.raises(DeadlineExceeded):
+        await _ask(pool, "select pg_sleep(60)", timeout=0.3)
+
+    assert await _ask(pool) == 1
+
+
+async def test_a_slow_write_is_of_unknown_fate(pool: Pool) -> None:
+    with anyio.fail_after(HANG_GUARD), pytest.raises(StoreUnavailable):
+        await _ask(pool, "select pg_sleep(60)", timeout=0.3, read_only=False)
+
+
+async def test_a_busy_pool_is_told_when_the_time_is_over(pool: Pool) -> None:
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            group.start_soon(_ask, pool, "select pg_sleep(2)")
+        await anyio.sleep(0.3)
+        with pytest.raises(StoreUnavailable):
+            await _ask(pool, timeout=0.2)
+        group.cancel_scope.cancel()
+
+    assert await _ask(pool) == 1
+
+
+async def test_callers_who_give_up_cost_no_connection_and_leave_no_transaction_open(pool: Pool) -> None:
+    for n in range(20):
+        with anyio.move_on_after(0.005 * (n % 5)):
+            await _ask(pool, "select pg_sleep(5)")
+
+    with anyio.fail_after(HANG_GUARD):
+        answers = [await _ask(pool) for _ in range(4)]
+        while await _sessions(pool):
+            await anyio.sleep(0.05)
+    assert answers == [1] * 4
+
+
+async def test_a_killed_connection_is_replaced(pool: Pool, server: TestServer) -> None:
+    with pytest.raises(StoreUnavailable):
+        await _ask(pool, "select pg_terminate_backend(pg_backend_pid())")
+
+    assert await _ask(pool) == 1
+
+
+async def test_what_the_body_raises_undoes_the_transaction_and_passes_through(pool: Pool) -> None:
+    async def fail_halfway() -> None:
+        async with pool.transaction(DESK, timeout=5.0) as transaction:
+            await transaction.execute("create table public.half_done (x int)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail_halfway()
+
+    assert await _ask(pool, "select to_regclass('public.half_done')::text") is None
+
+
+async def test_a_reading_transaction_cannot_write(pool: Pool) -> None:
+    with pytest.raises(StoreUnavailable, match="25006"):
+        await _ask(pool, "create table public.written (x int)")
+
+
+async def test_the_caller_is_the_context_until_another_takes_its_place(pool: Pool) -> None:
+    statement = "select current_setting('hermes_memory.theme') || '/' || current_setting('hermes_memory.subject')"
+    async with pool.transaction(Caller(theme=Theme("a'b"), subject=ANA), timeout=5.0) as transaction:
+        first = await transaction.fetch_value(statement)
+        await transaction.act_for(Caller(theme=Theme("c")))
+        second = await transaction.fetch_value(statement)
+    async with pool.transaction(None, timeout=5.0) as transaction:
+        nobody = await transaction.fetch_value(statement)
+
+    assert (first, second, nobody) == (f"a'b/{ANA.hex()}", "c/", "/")
+
+
+async def test_what_the_database_refuses_is_told_without_the_content(pool: Pool) -> None:
+    with pytest.raises(DeliveryRejected) as rejection:
+        await _ask(pool, "select 'a secret word'::int")
+
+    assert rejection.value.reason == "22P02 InvalidTextRepresentationError"
+    assert "secret" not in str(rejection.value)
+    assert rejection.value.__suppress_context__
+
+
+async def test_what_is_missing_names_the_command(pool: Pool) -> None:
+    for statement in ("select * from hermes_memory.nowhere", "select hermes_memory.nothing()"):
+        with pytest.raises(SchemaNotApplied, match="hermes-memory migrate --admin-dsn URL"):
+            await _ask(pool, statement)
+
+
+async def test_an_unusable_address_is_a_matter_of_configuration_and_is_not_quoted() -> None:
+    for address in ("postgresql://user:secret@host:notaport/x", "mysql://user:secret@host/x"):
+        with pytest.raises(ConfigurationError) as error:
+            await _ask(Pool(address))
+        assert "secret" not in str(error.value)
+        assert error.value.__suppress_context__
+
+
+async def test_names_are_not_safe_to_quote_when_the_server_says_so(server: TestServer) -> None:
+    role = server.unique_name("app")
+    connection = await asyncpg.connect(server.superuser_dsn)
+    await connection.execute(f'create role "{role}" login')
+    await connection.execute(f'alter role "{role}" set standard_conforming_strings = off')
+    await connection.close()
+    pool = Pool(server.dsn("postgres", user=role))
+
+    with pytest.raises(ConfigurationError, match="standard_conforming_strings"):
+        await _ask(pool)
+    await pool.close()
+
+
+async def test_closing_ends_what_is_still_running_and_may_be_done_again(server: TestServer) -> None:
+    pool = Pool(server.superuser_dsn)
+
+    with anyio.fail_after(HANG_GUARD):
+        async with anyio.create_task_group() as group:
+
+            async def sleeper() -> None:
+                with pytest.raises(StoreUnavailable):
+                    await _ask(pool, "select pg_sleep(60)", timeout=60.0)
+
+            group.start_soon(sleeper)
+            await anyio.sleep(0.3)
+            await pool.close(timeout=0.2)
+            await pool.close()
+
+
+async def test_a_closed_pool_opens_again_when_asked(pool: Pool) -> None:
+    await _ask(pool)
+    await pool.close()
+
+    assert await _ask(pool) == 1
+
+
+async def test_many_callers_share_few_connections(server: TestServer) -> None:
+    name = server.unique_name("many")
+    pool = Pool(server.superuser_dsn, max_size=2, application_name=name)
+    answers = await asyncio.gather(*(_ask(pool, timeout=30.0) for _ in range(100)))
+    backends = await _ask(pool, f"select count(*) from pg_stat_activity where application_name = '{name}'")
+    await pool.close()
+
+    assert answers == [1] * 100
+    assert isinstance(backends, int)
+    assert backends <= 2
+
+
+async def test_it_works_without_prepared_statements_as_behind_a_transaction_pooler(server: TestServer) -> None:
+    pool = Pool(server.superuser_dsn, statement_cache_size=0)
+
+    assert [await _ask(pool) for _ in range(3)] == [1, 1, 1]
+    await pool.close()
