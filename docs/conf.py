@@ -37,9 +37,7 @@ _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w+)$")
 _CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")
 
 
-def _markdown_in_docstrings(
-    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
+def _markdown_in_docstrings(app: object, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Turn the two marks of Markdown that docstrings use, code spans and fenced blocks, into reStructuredText."""
     turned: list[str] = []
     block: re.Match[str] | None = None

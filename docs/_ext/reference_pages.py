@@ -127,7 +127,14 @@ def _plain_type(annotation: Any) -> str:
         return "mapping of names"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return ", ".join(f"`{choice.value}`" for choice in annotation)
-    names = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path", SecretStr: "secret"}
+    names = {
+        bool: "true or false",
+        int: "whole number",
+        float: "number",
+        str: "text",
+        Path: "path",
+        SecretStr: "secret",
+    }
     return names[annotation]
 
 

@@ -1,0 +1,152 @@
+"""The documentation agrees with the code and with itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hermes_memory.domain import errors
+from hermes_memory.settings import Settings
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DOCS = CHECKOUT / "docs"
+PAGES = sorted(
+    [page for page in DOCS.rglob("*.md") if "_build" not in page.parts]
+    + [CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+)
+OLD_KEYS = [
+    "dsn",
+    "embed_url",
+    "embed_model",
+    "embed_dim",
+    "embed_api_key_env",
+    "embed_protocol",
+    "prefetch_limit",
+    "min_similarity",
+    "embed_on_write",
+    "scope_default",
+    "hybrid_search",
+    "write_queue_maxsize",
+    "bulk_sync_on_init",
+    "sync_turns",
+    "turn_min_chars",
+    "allowed_themes",
+    "identity_aliases",
+    "bench_mode",
+    "conversation_embed_policy",
+    "ttl_days",
+    "embed_timeout",
+    "embed_write_timeout",
+    "embed_write_retries",
+    "embed_write_backoff",
+    "prefetch_budget",
+    "write_contexts",
+    "shutdown_drain_timeout",
+]
+_FENCED = re.compile(r"^( *)(```+).*?^\1\2$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_SECOND_SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?]\)? [A-Z`*]")
+
+
+@pytest.fixture(scope="module")
+def generator() -> Iterator[ModuleType]:
+    """The script that writes the generated parts; it is no part of a package."""
+    name = "reference_pages"
+    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[name]
+
+
+def test_the_generated_pages_are_current(generator: ModuleType) -> None:
+    stale = [path.name for path, text in generator.pages() if path.read_text(encoding="utf-8") != text]
+
+    assert not stale, "run `python docs/_ext/reference_pages.py`"
+
+
+def test_every_setting_stands_in_one_section(generator: ModuleType) -> None:
+    part = generator.settings_part()
+
+    assert re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE) == list(Settings.model_fields)
+    assert part.count("\n### ") + 1 == len(generator.SECTIONS)
+
+
+def test_a_page_without_the_part_to_renew_is_refused(generator: ModuleType) -> None:
+    with pytest.raises(ValueError, match="no part 'verbs'"):
+        generator.renewed("# The command", "verbs", "")
+
+
+def test_every_key_of_the_older_plugin_has_its_line() -> None:
+    rows = _rows(DOCS / "reference" / "configuration.md", "## Coming from")
+
+    assert sorted(row[0].strip("`") for row in rows) == sorted(OLD_KEYS)
+
+
+def test_the_table_of_old_keys_names_settings_that_exist() -> None:
+    rows = _rows(DOCS / "reference" / "configuration.md", "## Coming from")
+    named = {setting for row in rows for setting in re.findall(r"`(\w+)`", row[1])}
+
+    assert named
+    assert named <= set(Settings.model_fields)
+
+
+def test_every_error_has_its_line() -> None:
+    rows = _rows(DOCS / "reference" / "errors.md", "# Errors")
+    raised = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.HermesMemoryError)
+    }
+
+    assert {row[0].strip("`") for row in rows} == raised - {"HermesMemoryError"}
+
+
+def test_every_module_that_a_rule_is_said_to_live_in_exists() -> None:
+    rows = _rows(DOCS / "explanation" / "architecture.md", "## Where each rule lives")
+    modules = {module for row in rows for module in re.findall(r"`([a-z_.]+)`", row[1]) if not module.endswith(".sql")}
+
+    missing = [module for module in modules if not _source(module).exists()]
+    assert modules
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
+    targets = [target.partition("#")[0] for target in _LINK.findall(_prose(page))]
+    local = [target for target in targets if target and "://" not in target]
+
+    assert not [target for target in local if not (page.parent / target).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_a_line_of_a_page_holds_one_sentence(page: Path) -> None:
+    prose = [line for line in _prose(page).splitlines() if not re.match(r"\s*(\||>|[-*] |\d+\. )", line)]
+
+    assert not [line for line in prose if _SECOND_SENTENCE.search(line)]
+
+
+def _prose(page: Path) -> str:
+    return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+def _rows(page: Path, heading: str) -> list[list[str]]:
+    """Return the cells of the first table after a heading, its header apart."""
+    after = page.read_text(encoding="utf-8").partition(heading)[2]
+    lines = re.search(r"(?:^\|.*\n)+", after, re.MULTILINE)
+    assert lines, f"{page.name} has no table after {heading!r}"
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[0].splitlines()[2:]]
+
+
+def _source(module: str) -> Path:
+    base = CHECKOUT / "src" / "hermes_memory" / module.replace(".", "/")
+    return base if base.is_dir() else base.with_suffix(".py")
