@@ -59,4 +59,10 @@ async def ask(memory: Memory, figure: Figure, question: Question) -> Answer:
     desk = memory.view_of(figure.caller("afterwards"))
     started = time.perf_counter()
     result = await desk.recall(question.text, limit=HITS, scope=question.scope)
-    return Answer(question=question, hits=result.hits, degraded=result.degraded, seconds=time.perf_counter() - started)
+    return Answer(
+        question=question,
+        asker=figure.memory_of,
+        hits=result.hits,
+        degraded=result.degraded,
+        seconds=time.perf_counter() - started,
+    )

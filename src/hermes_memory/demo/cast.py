@@ -31,6 +31,11 @@ class Figure:
         """Whether it is a person who writes from outside."""
         return self.subject is not None
 
+    @property
+    def memory_of(self) -> str:
+        """With whose memory it speaks, for humans."""
+        return f"private, {self.title}" if self.is_contact else f"theme {self.theme}"
+
     def caller(self, session: str | None = None) -> Caller:
         """Speak as this figure, in a session."""
         return Caller(theme=self.theme, subject=self.subject, session=SessionId(session) if session else None)

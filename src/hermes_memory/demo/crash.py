@@ -76,16 +76,32 @@ class Aftermath:
         return not self.lost and not self.duplicates and self.stored == self.accepted
 
 
-def losses(receipts: Sequence[UUID], stored: Sequence[tuple[UUID, str]]) -> tuple[int, int]:
-    """Count receipts without a stored message, and stored messages that are there more than once.
+def aftermath(
+    killed: Killed,
+    *,
+    accepted: int,
+    in_store: int,
+    in_spool: int,
+    stored: Sequence[tuple[UUID, str]],
+    seconds: float,
+) -> Aftermath:
+    """Work out what became of a burst whose contents all differ.
 
     Args:
-        stored: Operation and content of each stored message; the burst's contents all differ.
+        stored: Operation and content of each message that is in Postgres in the end.
     """
     operations = Counter(operation for operation, _ in stored)
     contents = Counter(content for _, content in stored)
-    lost = sum(1 for receipt in receipts if not operations[receipt])
-    return lost, max(_surplus(operations), _surplus(contents))
+    return Aftermath(
+        receipts=len(killed.receipts),
+        accepted=accepted,
+        in_store=in_store,
+        in_spool=in_spool,
+        stored=len(stored),
+        lost=sum(1 for receipt in killed.receipts if not operations[receipt]),
+        duplicates=max(operations.total() - len(operations), contents.total() - len(contents)),
+        seconds=seconds,
+    )
 
 
 async def kill_in_the_middle(home: Path) -> Killed:
@@ -119,7 +135,3 @@ async def _watch(process: Process) -> Killed:
     status = await process.wait()
     *whole, _cut = said.decode("ascii").split("\n")
     return Killed(receipts=[UUID(receipt) for receipt in whole], status=status)
-
-
-def _surplus(counts: Counter[UUID] | Counter[str]) -> int:
-    return sum(count - 1 for count in counts.values())

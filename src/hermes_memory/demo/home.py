@@ -81,7 +81,7 @@ def own_environment() -> Iterator[None]:
 
 @contextmanager
 def orderly_end() -> Iterator[None]:
-    """Let a polite request to end, or a terminal that closes, end the story as Ctrl-C does: with everything put away."""
+    """Let a polite request to end, or a terminal that closes, end the story as Ctrl-C does: all is put away."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -93,12 +93,34 @@ def orderly_end() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def heed_once() -> Iterator[None]:
+    """Heed the first Ctrl-C and no further: a second one would cut short what the first one has put away.
+
+    Use it inside the event loop, whose own handling of the first one is kept.
+    """
+    heed = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(heed):
+        yield
+        return
+
+    def first(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        heed(number, frame)
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heed)
+
+
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
 def _furnish(home: Path) -> None:
-    _copy(files(__package__) / "home", home)
+    _copy(files("hermes_memory.demo") / "home", home)
     state = home / STATE_FOLDER
     state.mkdir()
     # For root another account runs Postgres and has to pass; else the cluster is put where it would stay behind.

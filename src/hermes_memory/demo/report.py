@@ -25,9 +25,14 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back for a question, after how many seconds."""
+    """What came back for a question, after how many seconds.
+
+    Attributes:
+        asker: With whose memory it was asked, for humans.
+    """
 
     question: Question
+    asker: str
     hits: Sequence[Ranked]
     degraded: Sequence[str]
     seconds: float
@@ -125,6 +130,7 @@ def _answer_document(answer: Answer) -> Mapping[str, Any]:
     question = answer.question
     return {
         "who": question.who,
+        "asker": answer.asker,
         "question": question.text,
         "shows": question.about,
         "scope": question.scope,

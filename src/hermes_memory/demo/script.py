@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-KEPT_BY_SALES: Final = (
-    "Hotel Seeblick wants its lamps by 22 May at the latest; the rooms on the second floor come first."
-)
+KEPT_BY_SALES: Final = "Hotel Seeblick wants its lamps by 22 May at the latest; the rooms upstairs come first."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +39,7 @@ QUESTIONS: Final = (
         who="marketing",
         text="When is the launch of the Halo?",
         about="a fact that was corrected: the later word counts",
-        expected="from 3 May to 9 May",
-    ),
-    Question(
-        who="marketing",
-        text="How much money can we spend on advertising?",
-        about="a paraphrase: budget, by meaning",
-        expected="18,000 euros",
-        within=3,
+        expected="9 May",
     ),
     Question(
         who="marketing",
@@ -71,6 +62,20 @@ QUESTIONS: Final = (
         within=2,
     ),
     Question(
+        who="sales",
+        text="How much has the unit price of copper shades risen?",
+        about="asked in English, answered by what was said in Chinese",
+        expected="单价改为八十二元",
+        within=2,
+    ),
+    Question(
+        who="operations",
+        text="Who is allowed to reboot the servers?",
+        about="a paraphrase without a word in common, found by meaning",
+        expected="Only you and the night shift",
+        within=2,
+    ),
+    Question(
         who="operations",
         text="E40213",
         about="an error code out of a log",
@@ -84,10 +89,10 @@ QUESTIONS: Final = (
     ),
     Question(
         who="operations",
-        text="why was db-fra-03 lagging behind?",
+        text="How did we get rid of the lag on db-fra-03?",
         about="a machine's name",
-        expected="holds up the replay",
-        within=3,
+        expected="The lag of db-fra-03 fell from 412 s to 3 s",
+        within=2,
     ),
     Question(
         who="operations",

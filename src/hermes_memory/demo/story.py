@@ -11,8 +11,7 @@ from hermes_memory.demo.terminal import COLUMNS, Style, Terminal, fit, paragraph
 from hermes_memory.domain.fusion import Ranked
 
 INDENT: Final = 4
-_LABEL: Final = 30
-_HEAD: Final = 19
+_LABEL: Final = 28
 _SHOWN_HITS: Final = 2
 
 
@@ -57,8 +56,8 @@ class Story:
         mark = _mark(answer.kept) if judged else (" ", Style.PLAIN)
         self._terminal.line()
         self._terminal.line("  ", mark, " ", (who, Style.NAME), (text, Style.BOLD), gap, (took, Style.DIM))
-        if question.about:
-            self._terminal.line(" " * INDENT, (f"({question.about})", Style.DIM))
+        about = f"{answer.asker}: {question.about}" if question.about else answer.asker
+        self._terminal.line(" " * INDENT, (fit(about, COLUMNS - INDENT), Style.DIM))
         for note in answer.degraded:
             self._terminal.line(" " * INDENT, (fit(note, COLUMNS - INDENT), Style.BAD))
         self._hits(answer)
@@ -91,30 +90,31 @@ class Story:
             self._terminal.line((f"BROKEN: {count} did not hold; they are named above.", Style.BAD))
 
     def _hits(self, answer: Answer) -> None:
-        hits = answer.hits[: max(_SHOWN_HITS, answer.question.within)]
-        found = next((hit for hit in hits if answer.question.expected in hit.row.content), None)
-        for hit in hits[:_SHOWN_HITS] if found in hits[:_SHOWN_HITS] else [hits[0], found] if found else hits:
-            if hit is not None:
-                self._hit(hit, expected=answer.question.expected, full=hit is found or (not found and hit is hits[0]))
-        if not hits:
+        """Show the best row, the expected one, and outdated ones; the expected one in full."""
+        found = next((hit for hit in answer.hits if answer.question.expected in hit.row.content), None)
+        for place, hit in enumerate(answer.hits):
+            if place < _SHOWN_HITS or hit is found or hit.superseded_by:
+                self._hit(hit, expected=answer.question.expected, full=hit is (found or answer.hits[0]))
+        if not answer.hits:
             self._terminal.line(" " * INDENT, ("nothing", Style.DIM))
 
     def _hit(self, hit: Ranked, *, expected: str, full: bool) -> None:
-        head = f"{hit.score:.2f}  {hit.row.at:%Y-%m-%d}  "
-        source = source_of(hit)
-        style = Style.PLAIN if full else Style.DIM
-        if full:
-            self._terminal.line(" " * INDENT, (head, Style.GOOD), (fit(source, COLUMNS - INDENT - _HEAD), Style.DIM))
-            for line in paragraph(hit.row.content, COLUMNS - INDENT - len(head), 2, around=expected):
-                self._terminal.line(" " * (INDENT + len(head)), line)
+        score = f"{hit.score:.2f}  "
+        date = f"{hit.row.at:%Y-%m-%d}  "
+        source = source_of(hit) + (" (corrected since)" if hit.superseded_by else "")
+        room = COLUMNS - INDENT - len(score)
+        if not full:
+            text = fit(f"{source}: {hit.row.content}", room - len(date))
+            self._terminal.line(" " * INDENT, (f"{score}{date}{text}", Style.DIM))
             return
-        text = fit(f"{source}: {hit.row.content}", COLUMNS - INDENT - len(head))
-        self._terminal.line(" " * INDENT, (f"{head}{text}", style))
+        self._terminal.line(" " * INDENT, (score, Style.GOOD), date, fit(source, room - len(date)))
+        for line in paragraph(hit.row.content, room, 2, around=expected):
+            self._terminal.line(" " * (INDENT + len(score)), (line, Style.BOLD))
 
 
 def listed(counts: Iterable[tuple[int, str]]) -> str:
-    """Say counts of things in a row, as in "12 entries, 3 turns"."""
-    return ", ".join(f"{count:,} {name}" for count, name in counts)
+    """Say counts of things in a row, as in "12 notes, 1 message"."""
+    return ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts)
 
 
 def _mark(good: bool) -> tuple[str, Style]:

@@ -75,14 +75,15 @@ def fit(text: str, columns: int) -> str:
 def paragraph(text: str, columns: int, lines: int, *, around: str = "") -> list[str]:
     """Break a text into few lines of a width. What is too long is cut so that `around` stays in sight."""
     line = single_line(text)
-    place = line.find(single_line(around)) if around else -1
-    while place > 0 and width(line[: place + len(around)]) > columns * (lines - 1):
-        rest = line.find(" ", min(max(place - columns, 1), place - 1))
-        if not 0 < rest < place:
-            break
-        line, place = f"… {line[rest + 1 :]}", place - rest + 1
-        break
     pieces = list(_wrapped(line, columns))
+    if len(pieces) <= lines:
+        return pieces
+    needle = single_line(around)
+    kept = " ".join(pieces[: lines - 1])
+    if needle in line and needle not in kept:
+        # One line of what stands before is enough to see what the passage is about.
+        start = line.rfind(" ", 0, max(line.index(needle) - columns // 2, 0)) + 1
+        pieces = list(_wrapped(f"… {line[start:]}" if start else line, columns))
     return pieces if len(pieces) <= lines else [*pieces[: lines - 1], fit(" ".join(pieces[lines - 1 :]), columns)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hermes_memory.application.memory import Memory, View
@@ -13,7 +13,7 @@ from hermes_memory.demo.report import Guarded
 from hermes_memory.demo.script import KEPT_BY_SALES
 from hermes_memory.demo.witness import Witness
 from hermes_memory.domain.errors import HermesMemoryError, InvalidInput, NotVisible
-from hermes_memory.domain.model import DIRECT_MESSAGES, SINKS, Row
+from hermes_memory.domain.model import DIRECT_MESSAGES, SINKS, Row, RowId
 
 ALARM_CODE: Final = "7294"
 APPOINTMENT: Final = "knee scan"
@@ -96,13 +96,12 @@ class Walls:
         return Guarded(who="A stranger", attempt=attempt, outcome="It was served.", held=False)
 
     async def _by_id(self) -> Guarded:
-        (secret, *_) = await self._rows("telegram", "What is the alarm code?", "current")
-        return await self._refused(
-            "whatsapp",
-            "has got hold of the id of the row with the code, and asks for it.",
-            NotVisible,
-            lambda: self._desk("whatsapp").get(secret.id),
-        )
+        found = await self._rows("telegram", "What is the alarm code?", "current")
+        secrets = [row.id for row in found if ALARM_CODE in row.content]
+        attempt = "has got hold of the id of the row with the code, and asks for it."
+        if not secrets:
+            return self._unproven("whatsapp", attempt)
+        return await self._refused("whatsapp", attempt, NotVisible, lambda: self._desk("whatsapp").get(secrets[0]))
 
     async def _own_scope(self) -> Guarded:
         question = "Wie viel Rabatt bekommt das Hotel Seeblick?"
@@ -121,27 +120,26 @@ class Walls:
         )
 
     async def _foreign_change(self) -> Guarded:
-        (kept,) = [
-            entry
-            for entry in await self._desk("sales").profile(target="memory", limit=1000)
-            if entry.content == KEPT_BY_SALES
-        ]
-        tried = await self._refused(
-            "operations",
-            "may read what sales kept, and tries to make it forgotten.",
-            NotVisible,
-            lambda: self._desk("operations").forget(kept.id),
-        )
-        await self._desk("sales").get(kept.id)
-        return tried
+        kept = await self._kept_by_sales()
+        attempt = "may read what sales kept, and tries to make it forgotten."
+        if not kept:
+            return self._unproven("operations", attempt)
+        tried = await self._refused("operations", attempt, NotVisible, lambda: self._desk("operations").forget(kept[0]))
+        stays = kept == await self._kept_by_sales()
+        return tried if stays else replace(tried, outcome="It is gone.", held=False)
+
+    async def _kept_by_sales(self) -> list[RowId]:
+        entries = await self._desk("sales").profile(target="memory", limit=1000)
+        return [entry.id for entry in entries if entry.content == KEPT_BY_SALES]
 
     async def _contact_keys(self) -> Guarded:
         rows = sum([await self.witness.holding(key) for key in CONTACT_KEYS])
+        looked = await self.witness.holding("Bookkeeper")
         return Guarded(
             who="Whoever reads the tables",
             attempt="looks for the contacts' telephone number and chat id.",
             outcome=f"{rows} rows hold them: only keyed hashes are stored.",
-            held=rows == 0,
+            held=rows == 0 and looked > 0,
         )
 
     async def _secret(self) -> Guarded:
@@ -166,6 +164,10 @@ class Walls:
         except expected as error:
             return Guarded(who=self._title(who), attempt=attempt, outcome=f"Refused: {error}.", held=True)
         return Guarded(who=self._title(who), attempt=attempt, outcome="It was let in.", held=False)
+
+    def _unproven(self, who: str, attempt: str) -> Guarded:
+        outcome = "There was nothing to guard, so nothing is proven."
+        return Guarded(who=self._title(who), attempt=attempt, outcome=outcome, held=False)
 
     def _desk(self, who: str) -> View:
         return self.memory.view_of(self.cast[who].caller("walls"))
