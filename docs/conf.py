@@ -21,7 +21,8 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_class_signature = "separated"
+# A default is shown as it is written: its value may hold the environment of whoever builds the pages.
+autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
@@ -33,12 +34,14 @@ nitpick_ignore_regex = [
     (r"py:.*", r"hermes_memory\.(adapters|application|bootstrap|domain|ports)\..*"),
 ]
 
+MADE_BY_THE_LIBRARY = {"hermes_memory.Memory", "hermes_memory.View", "hermes_memory.Settings"}
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w+)$")
 _CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")
 
 
-def _markdown_in_docstrings(app: object, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+def _markdown_in_docstrings(*event: object) -> None:
     """Turn the two marks of Markdown that docstrings use, code spans and fenced blocks, into reStructuredText."""
+    lines: list[str] = event[-1]  # type: ignore[assignment]  # Sphinx hands in what to change, last
     turned: list[str] = []
     block: re.Match[str] | None = None
     for line in lines:
@@ -52,6 +55,12 @@ def _markdown_in_docstrings(app: object, what: str, name: str, obj: object, opti
     lines[:] = turned
 
 
+def _without_constructor(*event: object) -> tuple[str, None] | None:
+    """Leave out the arguments of what nobody constructs by hand."""
+    return ("", None) if event[2] in MADE_BY_THE_LIBRARY else None
+
+
 def setup(app: object) -> None:
-    """Register the hook. It runs before the docstring's sections are read."""
+    """Register the hooks. The first runs before the docstring's sections are read."""
     app.connect("autodoc-process-docstring", _markdown_in_docstrings, priority=100)  # type: ignore[attr-defined]
+    app.connect("autodoc-process-signature", _without_constructor)  # type: ignore[attr-defined]

@@ -32,6 +32,14 @@ SECTIONS: Final[Mapping[str, str]] = {
 }
 """The first setting of each section, in the order in which the settings are declared, and the section's title."""
 _COMPUTED_DEFAULTS: Final[Mapping[str, str]] = {"home": "`$HERMES_HOME`, else `~/.hermes`"}
+_TYPE_NAMES: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    str: "text",
+    Path: "path",
+    SecretStr: "secret",
+}
 _BOUNDS: Final[Mapping[str, str]] = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
 
 
@@ -127,15 +135,7 @@ def _plain_type(annotation: Any) -> str:
         return "mapping of names"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return ", ".join(f"`{choice.value}`" for choice in annotation)
-    names = {
-        bool: "true or false",
-        int: "whole number",
-        float: "number",
-        str: "text",
-        Path: "path",
-        SecretStr: "secret",
-    }
-    return names[annotation]
+    return _TYPE_NAMES[annotation]
 
 
 def _default(value: object) -> str:
