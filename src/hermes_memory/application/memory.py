@@ -110,10 +110,11 @@ class Memory:
             False when `timeout` seconds passed first. Nothing is lost then: what waits is delivered later.
         """
         with anyio.move_on_after(timeout) as scope:
-            if await self.services.deliverer.drained(timeout=timeout):
-                while self._embeds and await self._waiting():  # noqa: ASYNC110 - the queue is in the database
-                    await anyio.sleep(0.02)
-        return not scope.cancelled_caught and await self._is_settled()
+            if not await self.services.deliverer.drained(timeout=timeout):
+                return False
+            while self._embeds and await self._waiting():  # noqa: ASYNC110 - the queue is in the database
+                await anyio.sleep(0.02)
+        return not scope.cancelled_caught
 
     async def ready(self, *, timeout: float) -> None:
         """Wait until the database serves.
@@ -135,9 +136,6 @@ class Memory:
             unanswered: Why the database is known not to answer; it is not asked then.
         """
         return await self.services.status.report(unanswered=unanswered)
-
-    async def _is_settled(self) -> bool:
-        return not await self.services.spool.pending_before(None)
 
     async def _waiting(self) -> int:
         try:

@@ -115,13 +115,13 @@ class Mirror:
         with self._order:
             accepted = 0
             for target, written in self.written().items():
-                ids = {entry.content: entry for entry in stored if entry.target is target}
+                copies = {entry.content: entry for entry in stored if entry.target is target}
                 found = difference(
-                    written=written, stored=ids, private={text for kind, text in private if kind is target}
+                    written=written, stored=copies, private={text for kind, text in private if kind is target}
                 )
                 additions = () if caller.subject is not None else found.add
-                for entry in (ids[text] for text in found.remove):
-                    self._acceptor.remove(caller, ById(id=entry.id), origin=Origin.IMPORT, tool=TOOL)
+                for gone in (self._as_read(copies[text]) for text in found.remove):
+                    self._acceptor.remove(caller, gone, origin=Origin.IMPORT, tool=TOOL)
                 for text in additions:
                     self._acceptor.add(
                         replace(caller, session=None),
@@ -150,6 +150,15 @@ class Mirror:
             return self._acceptor.fitting(entry)
         except InvalidInput:
             return None
+
+    def _as_read(self, entry: Entry) -> Selector:
+        """Select an entry as long as it says what was read: a change that was told and waits for delivery keeps its id.
+
+        What another version prepared in another way can be selected by id alone.
+        """
+        if self._prepared(entry.content) == entry.content:
+            return ByContent(target=entry.target, content=entry.content, source=self._notebooks.home)
+        return ById(id=entry.id)
 
     def _selector(self, target: Target, previous: object, old_text: object) -> Selector:
         if isinstance(previous, str) and previous.strip():
