@@ -49,8 +49,11 @@ async def keep_something(memory: Memory, cast: Mapping[str, Figure]) -> None:
     )
 
 
-async def ask(memory: Memory, figure: Figure, question: Question) -> Answer:
+async def ask(memory: Memory, figure: Figure, question: Question, *, floor: float = 0.0) -> Answer:
     """Ask a question in a new session, and take the time.
+
+    Args:
+        floor: Score below which nothing is worth showing.
 
     Raises:
         NotVisible, InvalidInput: The scope is not for this figure.
@@ -58,7 +61,7 @@ async def ask(memory: Memory, figure: Figure, question: Question) -> Answer:
     """
     desk = memory.view_of(figure.caller("afterwards"))
     started = time.perf_counter()
-    result = await desk.recall(question.text, limit=HITS, scope=question.scope)
+    result = await desk.recall(question.text, limit=HITS, scope=question.scope, floor=floor)
     return Answer(
         question=question,
         asker=figure.memory_of,

@@ -89,16 +89,17 @@ def paragraph(text: str, columns: int, lines: int, *, around: str = "") -> list[
 
 def _wrapped(line: str, columns: int) -> Iterator[str]:
     """Break between words, or within one that is wider than the line."""
-    start, used, space = 0, 0, -1
+    start, space = 0, -1
+    used = 0
     for index, char in enumerate(line):
-        if used + _columns(char) > columns:
+        if char == " ":
+            space = index
+        used += _columns(char)
+        if used > columns:
             end = space if space > start else index
             yield line[start:end]
             start = end + 1 if end == space else end
-            used, space = width(line[start:index]), -1
-        used += _columns(char)
-        if char == " ":
-            space = index
+            used = width(line[start : index + 1])
     yield line[start:]
 
 
