@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
+from sybil.integration.pytest import SybilItem
 from sybil.parsers.doctest import DocTestParser
 from sybil.parsers.markdown import CodeBlockParser
 from sybil.sybil import SybilCollection
@@ -38,6 +39,22 @@ pytest_collect_file = SybilCollection(
         ),
     ]
 ).pytest()
+
+
+_evaluated: dict[str, set[int]] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run the examples of a page in their order, also when one is asked for alone or others run in another process."""
+    if isinstance(item, SybilItem):
+        done = _evaluated.setdefault(item.example.path, set())
+        for earlier in item.example.document.examples():
+            if earlier.start < item.example.start and earlier.start not in done:
+                done.add(earlier.start)
+                earlier.evaluate()
+        done.add(item.example.start)
+    return (yield)
 
 
 @pytest.fixture(scope="session")
