@@ -1,0 +1,132 @@
+"""Several hosts at once on the same themes: every operation has its effect once, and all that is derived agrees."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+import anyio
+import pytest
+import pytest_asyncio
+
+from hermes_memory.adapters.postgres.store import PostgresStore
+from hermes_memory.domain.errors import StoreUnavailable
+from hermes_memory.domain.model import Caller, SessionId, Theme
+from hermes_memory.domain.operations import Operation
+from hermes_memory.testing.making import ANA, add, by_content, record, remove, replace, said
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import Installation, migrated
+
+HOSTS: Final = 5
+BATCHES: Final = 6
+CALLERS: Final = [
+    Caller(theme=Theme(theme), subject=subject, session=SessionId("shared"))
+    for theme in ("north", "south")
+    for subject in (None, ANA)
+]
+
+# What the index counts, against what the rows themselves say; one line for each theme and shelf where they differ.
+INDEX_AND_ROWS: Final = """
+with rows as (
+  select d.agent_identity, d.shelf, d.subject, count(*) as documents, sum(d.lex_length) as lexemes,
+         sum((select count(*) from unnest(d.lex))) as postings
+    from hermes_memory.memory_documents d group by 1, 2, 3),
+blocks as (
+  select b.agent_identity, b.shelf, b.subject, coalesce(sum(b.n) filter (where b.lexeme = ''), 0) as documents,
+         coalesce(sum(b.packed[1]) filter (where b.lexeme = ''), 0) as lexemes,
+         coalesce(sum(b.n) filter (where b.lexeme <> ''), 0) as postings,
+         coalesce(sum(cardinality(b.packed)) filter (where b.lexeme <> ''), 0) as packed
+    from hermes_memory.term_blocks b group by 1, 2, 3)
+select count(*) from rows r full join blocks b using (agent_identity, shelf, subject)
+ where coalesce(r.documents, 0) <> b.documents or coalesce(r.lexemes, 0) <> b.lexemes
+    or coalesce(r.postings, 0) <> b.postings or b.postings <> b.packed"""
+
+GAPS: Final = """
+select count(*) from (
+  select c.position,
+         row_number() over (partition by c.agent_identity, c.subject, c.session_id order by c.position) - 1 as expected
+    from hermes_memory.conversations c) p where position <> expected"""
+
+STRAY_JOBS: Final = """
+select (select count(*) from hermes_memory.embedding_jobs) - (select count(*) from hermes_memory.memory_rows)"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture
+async def installation(server: TestServer) -> AsyncIterator[Installation]:
+    async with migrated(server) as place:
+        yield place
+
+
+def _batch(chance: random.Random, host: int, number: int) -> list[Operation]:
+    """Mix every kind of change over few contents, so that hosts meet again and again."""
+    operations: list[Operation] = []
+    for caller in chance.sample(CALLERS, k=len(CALLERS)):
+        content, other = (f"note {chance.randint(0, 5)}" for _ in range(2))
+        changes: list[Operation] = [replace(by_content(content), other, caller), remove(by_content(other), caller)]
+        operations += [
+            add(content, caller),
+            chance.choice(changes),
+            record(said(f"host {host} says {number}"), said("all say so"), caller=caller),
+        ]
+    return operations
+
+
+async def _deliver(store: PostgresStore, batch: list[Operation]) -> None:
+    """Hand a batch in until it is applied, as the deliverer does when two hosts got in each other's way."""
+    while True:
+        try:
+            outcomes = await store.delivery.apply(batch)
+        except StoreUnavailable:
+            await anyio.sleep(0.01)
+            continue
+        assert len(outcomes) == len(batch)
+        return
+
+
+async def test_hosts_that_change_the_same_things_at_once_leave_index_and_rows_in_agreement(
+    installation: Installation,
+) -> None:
+    applied: list[list[Operation]] = []
+
+    async def host(number: int) -> None:
+        chance = random.Random(number)
+        async with installation.store() as store:
+            for batch in (_batch(chance, number, n) for n in range(BATCHES)):
+                await _deliver(store, batch)
+                await _deliver(store, batch)
+                applied.append(batch)
+
+    async with anyio.create_task_group() as hosts:
+        for number in range(HOSTS):
+            hosts.start_soon(host, number)
+
+    operations = {operation.stamp.operation for batch in applied for operation in batch}
+    turns = await installation.administer("select count(*) from hermes_memory.conversations")
+    assert await installation.administer("select count(*) from hermes_memory.inbox") == len(operations)
+    assert turns == len(CALLERS) * (HOSTS * BATCHES + 1)
+    assert await installation.administer(GAPS) == 0
+    assert await installation.administer(INDEX_AND_ROWS) == 0
+    assert await installation.administer(STRAY_JOBS) == 0
+
+
+async def test_a_vector_that_comes_while_its_row_is_removed_stays_nowhere(installation: Installation) -> None:
+    async with installation.store() as store:
+        contents = [f"short lived {n}" for n in range(30)]
+        await store.delivery.apply([add(content, CALLERS[0]) for content in contents])
+        jobs = await store.queue.claim(100, lease=60)
+        async with anyio.create_task_group() as group:
+            for job in jobs:
+                group.start_soon(store.queue.complete, {job.row: (1.0, 0.0, 0.0, 0.0)}, [job])
+                group.start_soon(store.delivery.apply, [remove(by_content(job.text), CALLERS[0])])
+
+        counts = await store.inspector.counts()
+
+    assert len(jobs) == len(contents)
+    assert (counts["entries"], counts["vectors"], counts["waiting"]) == (0, 0, 0)
