@@ -24,6 +24,7 @@ from hermes_memory.domain.contacts import ContactKind
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.identity import BenchMode, IdentityPolicy
 from hermes_memory.domain.model import Subject
+from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.subjects import MIN_SECRET_BYTES, home_id_for, subject_for
 from hermes_memory.domain.themes import parse_names
@@ -56,8 +57,8 @@ class LocalHalf:
         return subject_for(self.secret, ContactKind.PERSON, known, contact_name(known, contact))
 
 
-def open_local_half(settings: Settings, *, accepted: Callable[[], None] = lambda: None) -> LocalHalf:
-    """Open the local half; `accepted` is called after each accepted write, from the thread that wrote.
+def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None] = lambda _: None) -> LocalHalf:
+    """Open the local half; `accepted` hears of each accepted write, in the thread that wrote.
 
     Raises:
         ConfigurationError: The home's state cannot be used safely. The message names the remedy.

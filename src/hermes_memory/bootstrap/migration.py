@@ -30,7 +30,8 @@ async def migrate(
         runtime_role: Role that the memory logs in as; the configured one by default.
         runtime_password: Password to give it; None leaves what it has.
         partitions: Hash partitions, heeded by the first migration only. 32 by default.
-        read_policy: Which themes read each other from now on; None keeps what holds.
+        read_policy: Which themes read each other from now on. None takes the configured one, and keeps what holds
+            where none is configured.
 
     Raises:
         ConfigurationError: The server, the extension, the login or a setting is not fit; names the remedy.
@@ -45,9 +46,14 @@ async def migrate(
             runtime_role=runtime_role or settings.runtime_role,
             runtime_password=runtime_password,
             partitions=partitions or settings.partitions or FLEET_PARTITIONS,
-            read_policy=read_policy,
+            read_policy=read_policy or _configured_policy(settings),
             generation=(embedder.model, embedder.dimension) if embedder else None,
         )
     finally:
         if embedder is not None:
             await embedder.aclose()
+
+
+def _configured_policy(settings: Settings) -> ReadPolicy | None:
+    """Return the read policy that somebody set, None for the default: migrating again must not undo a choice."""
+    return settings.read_policy if "read_policy" in settings.model_fields_set else None

@@ -40,7 +40,8 @@ async def open_memory(
         settings: The installation's settings; read from their sources by default.
         local: The local half, when the caller has opened it already; it stays the caller's to close.
         secret: Reads the embedding endpoint's key by the name of its variable.
-        wait: Seconds to wait for the database before the block begins. 0 begins at once and connects meanwhile.
+        wait: Seconds to wait for the database before the block begins; the local embedder is loaded by then too. 0
+            begins at once and connects meanwhile.
 
     Raises:
         ConfigurationError: A setting is wrong, or the home's state cannot be used safely.
@@ -58,6 +59,7 @@ async def open_memory(
     container = Container(settings=settings, local=half, secret=secret)
     memory = container.memory()
     failure: BaseException | None = None
+    warm = anyio.Event()
     try:
         await container.worker().call(half.spool.open)
         async with anyio.create_task_group() as tasks:
@@ -66,10 +68,13 @@ async def open_memory(
             if stage := container.stage():
                 tasks.start_soon(stage.run)
             if isinstance(embedder := container.embedder(), LocalEmbedder):
-                tasks.start_soon(_warm_up, memory, embedder)
+                tasks.start_soon(_warm_up, memory, embedder, warm)
+            else:
+                warm.set()
             try:
                 if wait > 0:
                     await memory.ready(timeout=wait)
+                    await warm.wait()
                 yield memory
                 await _deliver(memory, settings.shutdown_timeout if local is None else 0.0)
             # Raised again outside the task group, which would wrap it.
@@ -84,13 +89,14 @@ async def open_memory(
         raise failure
 
 
-async def _warm_up(memory: Memory, embedder: LocalEmbedder) -> None:
+async def _warm_up(memory: Memory, embedder: LocalEmbedder, warm: anyio.Event) -> None:
     """Load the weights once there is something to search, so that the first question does not wait for them."""
     await memory.services.link.usable()
     try:
         await embedder.warm_up(timeout=WARM_UP_SECONDS)
     except HermesMemoryError as error:
         logger.warning("the local embedder does not load", extra={"action": "embed.warm_up", "cause": str(error)})
+    warm.set()
 
 
 async def _deliver(memory: Memory, seconds: float) -> None:
