@@ -77,6 +77,7 @@ class Ambient:
     async def _make(self, memory: Memory, binding: Binding, query: str, timeout: float) -> str:
         settings = self._runtime.settings
         in_prompt = await memory.services.spool.call(self._runtime.local.mirror.prompt_contents)
+        left = await self._runtime.forgetting.done(memory, timeout=timeout)
         session = binding.caller.session
         result = await memory.view_of(binding.caller).recall(
             query,
@@ -84,7 +85,7 @@ class Ambient:
             floor=settings.recall_floor,
             exclude=in_prompt,
             window=(session, binding.visible_since) if session else None,
-            timeout=timeout,
+            timeout=left,
         )
         return render_block(
             result.hits,

@@ -136,18 +136,22 @@ class LoopThread:
         if self._stopping:
             return
         async with self._opening() as memory:
-            with self._lock:
-                self._memory = memory
-                early, self._early = self._early, []
-            self._open.set()
-            for work, action in early:
-                self._start(work, memory, action)
+            self._begin(memory)
             try:
                 await self._stop.wait()
             finally:
                 self._memory = None
                 for task in self._tasks:
                     task.cancel()
+
+    def _begin(self, memory: Memory) -> None:
+        """Let callers in and start what was asked for before. Nothing of that work stays behind in a frame."""
+        with self._lock:
+            self._memory = memory
+            early, self._early = self._early, []
+        self._open.set()
+        for work, action in early:
+            self._start(work, memory, action)
 
     def _start(self, work: Callable[[Memory], Awaitable[object]], memory: Memory, action: str) -> None:
         """Run background work as a task that is kept until it ends and whose failure is told. On the loop."""

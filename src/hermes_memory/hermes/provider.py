@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from hermes_memory.application.memory import Memory, parse_target
+from hermes_memory.application.memory import parse_target
 from hermes_memory.bootstrap.home import LocalHalf, identity_policy, installation_secret
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.identity import HostIdentity, home_identity, may_write, resolve
@@ -24,6 +24,7 @@ from hermes_memory.hermes import config_schema
 from hermes_memory.hermes.ambient import Ambient
 from hermes_memory.hermes.capture import Capture
 from hermes_memory.hermes.host import HostProvider, read_settings, secret_reader
+from hermes_memory.hermes.notebook_watch import NotebookWatch
 from hermes_memory.hermes.runtime import Handle, Runtime, acquire, release
 from hermes_memory.hermes.sessions import Binding, SessionBook
 from hermes_memory.hermes.tool_calls import ToolCalls
@@ -33,8 +34,6 @@ from hermes_memory.settings import default_home
 logger = logging.getLogger(__name__)
 
 PROVIDER_NAME: Final = "hermes-memory"
-READY_TIMEOUT: Final = 600.0
-RECONCILE_TIMEOUT: Final = 30.0
 PROMPT_BLOCK: Final = (
     "# Long-term memory\n"
     "Facts and past conversations are kept in a shared, searchable memory. What seems relevant to a message is shown "
@@ -96,7 +95,7 @@ class HermesMemoryProvider(HostProvider):
         self._ambient: Ambient | None = None
         self._local: LocalHalf | None = None
         self._problem: str | None = None
-        self._notebooks_seen = ""
+        self._watch: NotebookWatch | None = None
 
     # --- what the host asks before anything runs
 
@@ -371,28 +370,12 @@ class HermesMemoryProvider(HostProvider):
         self._local = handle.runtime.local
         self._capture = Capture(handle.runtime.local.acceptor, max_chars=handle.runtime.settings.turn_max_chars)
         self._ambient = Ambient(handle.runtime)
+        self._watch = NotebookWatch(handle.runtime)
 
     def _reconcile(self, binding: Binding | None = None) -> None:
-        """Bring the stored copies in step with the notebooks, in the background, when these changed."""
-        bound, runtime = binding or self._sessions.find(), self._live()
-        if bound is None or runtime is None or not bound.writes or not runtime.settings.reconcile_files:
-            return
-        mark = f"{bound.caller.theme}|{runtime.local.mirror.fingerprint()}"
-        if mark == self._notebooks_seen:
-            return
-        self._notebooks_seen = mark
-        callers = {bound.caller, bound.files_caller}
-
-        async def work(memory: Memory) -> None:
-            try:
-                await memory.ready(timeout=READY_TIMEOUT)
-                for caller in callers:
-                    await memory.reconcile(caller, timeout=RECONCILE_TIMEOUT)
-            except HermesMemoryError:
-                self._notebooks_seen = ""
-                raise
-
-        runtime.loop.spawn(work, action="mirror.reconcile")
+        bound = binding or self._sessions.find()
+        if bound is not None and self._live() is not None and self._watch is not None:
+            self._watch.look(bound)
 
 
 def _obstacle(home: Path | None) -> str | None:

@@ -15,6 +15,8 @@ from typing import Any, Final, TypeVar
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
 from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.operations import Operation
+from hermes_memory.hermes.forgetting import Forgetting
 from hermes_memory.hermes.loop_thread import LoopThread
 from hermes_memory.settings import Settings
 
@@ -41,6 +43,7 @@ class Runtime:
         self.secret = secret
         self.epoch = 0
         """Grows with every accepted write: what was recalled under an older number may be stale."""
+        self.forgetting = Forgetting()
         self.local: LocalHalf = open_local_half(settings, accepted=self._accepted)
         self.loop = LoopThread(self._opening)
 
@@ -70,8 +73,9 @@ class Runtime:
 
         return open_memory(self.settings, local=self.local, secret=self.secret, wait=0)
 
-    def _accepted(self) -> None:
+    def _accepted(self, operation: Operation) -> None:
         self.epoch += 1
+        self.forgetting.note(operation)
         self.loop.ring()
 
 

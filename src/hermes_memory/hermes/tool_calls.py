@@ -80,17 +80,20 @@ class ToolCalls:
         settings = self._runtime.settings
         scope = call.scope or _default_scope(settings.scope_default, binding)
         facts = isinstance(call, RecallMemory)
-        result: RecallResult = self._call(
-            lambda memory: self._view(memory, binding).recall(
+
+        async def work(memory: Memory) -> RecallResult:
+            left = await self._runtime.forgetting.done(memory, timeout=settings.tool_timeout * 0.9)
+            return await self._view(memory, binding).recall(
                 call.query,
                 limit=call.limit,
                 scope=scope,
                 kinds=frozenset({Kind.ENTRY if facts else Kind.TURN}),
                 target=call.target if isinstance(call, RecallMemory) else None,
                 floor=DEFAULT_FLOOR,
-                timeout=settings.tool_timeout * 0.9,
+                timeout=left,
             )
-        )
+
+        result: RecallResult = self._call(work)
         hits = [hit_payload(hit, caller=binding.caller) for hit in result.hits]
         shown = fit_payloads(hits, settings.tool_tokens)
         return result_json(
@@ -103,11 +106,15 @@ class ToolCalls:
         )
 
     def _profile(self, binding: Binding, call: MemoryProfile) -> str:
-        entries: Sequence[Entry] = self._call(
-            lambda memory: self._view(memory, binding).profile(target=call.target, limit=call.limit)
-        )
+        settings = self._runtime.settings
+
+        async def work(memory: Memory) -> Sequence[Entry]:
+            left = await self._runtime.forgetting.done(memory, timeout=settings.tool_timeout * 0.9)
+            return await self._view(memory, binding).profile(target=call.target, limit=call.limit, timeout=left)
+
+        entries: Sequence[Entry] = self._call(work)
         found = [entry_payload(entry, caller=binding.caller) for entry in entries]
-        shown = fit_payloads(found, self._runtime.settings.tool_tokens)
+        shown = fit_payloads(found, settings.tool_tokens)
         return result_json(entries=shown, count=len(shown), left_out=len(found) - len(shown))
 
     def _remember(self, binding: Binding, call: MemoryRemember) -> str:
