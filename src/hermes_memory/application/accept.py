@@ -93,9 +93,9 @@ class Acceptor:
         *,
         policy: CapturePolicy,
         now: Callable[[], datetime],
-        accepted: Callable[[], None] = lambda: None,
+        accepted: Callable[[Operation], None] = lambda _: None,
     ) -> None:
-        """Accept into `spool`; `accepted` is called after each write, from the caller's thread, and must not block."""
+        """Accept into `spool`; `accepted` hears of each write, in the caller's thread, and must not block."""
         self._spool = spool
         self._policy = policy
         self._now = now
@@ -267,7 +267,7 @@ class Acceptor:
 
     def _put(self, operation: Operation) -> Operation:
         self._spool.put(operation)
-        self._accepted()
+        self._accepted(operation)
         return operation
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -103,6 +103,18 @@ class Deliverer:
                     return False
                 self.doorbell.ring()
                 await self._tick()
+            return True
+        return False
+
+    async def delivered(self, operations: Collection[OperationId], *, timeout: float) -> bool:
+        """Wait until none of these operations waits any more; False when time ran out first, or the store is away."""
+        with anyio.move_on_after(timeout):
+            for operation in operations:
+                while await self._spool.pending(operation):
+                    if not self._breaker.allows():
+                        return False
+                    self.doorbell.ring()
+                    await self._tick()
             return True
         return False
 

@@ -22,7 +22,7 @@ from hermes_memory.domain.errors import (
     HermesMemoryError,
 )
 from hermes_memory.domain.fusion import Candidate, CosineCalibration, Fusion, Ranked
-from hermes_memory.domain.lexemes import Analyzer, indexed_row
+from hermes_memory.domain.lexemes import Analyzer, head_and_tail, indexed_row
 from hermes_memory.domain.model import Caller, Row, RowId, SessionId, TraceId, Turn
 from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 TEXT_CANDIDATES: Final = 200
 VECTOR_CANDIDATES: Final = 60
-QUERY_MAX_CHARS: Final = 2_000
 TRACES_KEPT: Final = 256
 GENERATION_SECONDS: Final = 30.0
 UNMEASURED: Final = CosineCalibration(unrelated=0.3, related=0.9)
@@ -154,7 +153,7 @@ class Recall:
             SchemaNotApplied: The database has no schema, or an older one.
         """
         started = time.monotonic()
-        query = request.query[:QUERY_MAX_CHARS]
+        query = head_and_tail(request.query)
         lexemes = self._analyzer.query_lexemes(query)
         gathered = _Gathered()
         if query.strip():

@@ -94,7 +94,7 @@ class Analyzer:
         and the end count, because a question stands before or after what is pasted with it. When there are too many
         lexemes, long ones stay, which tell most, words and identifiers in equal parts.
         """
-        tokens = list(dict.fromkeys(_tokens(_head_and_tail(text))))
+        tokens = list(dict.fromkeys(_tokens(head_and_tail(text))))
         telling = [token for token in tokens if not _is_stop(token)]
         return tuple(dict.fromkeys(self._lexeme(token) for token in _most_telling(telling or tokens)))
 
@@ -130,7 +130,8 @@ def indexed_row(row: Row) -> str:
     return indexed_text(row.content, at=row.at, speaker=row.speaker if isinstance(row, Turn) else None)
 
 
-def _head_and_tail(text: str) -> str:
+def head_and_tail(text: str) -> str:
+    """Return what counts of a query: all of it, or its beginning and end when it has over `MAX_QUERY_CHARACTERS`."""
     if len(text) <= MAX_QUERY_CHARACTERS:
         return text
     half = MAX_QUERY_CHARACTERS // 2 - 1
