@@ -38,12 +38,14 @@ GET: Final[LiteralString] = """
 select r.* from hermes_memory.memory_rows r
  where r.id = $2
    and ((r.subject <> '' and r.subject = $1)
-        or (r.subject = '' and r.agent_identity in (select unnest(hermes_memory.ctx_themes()))))"""
+        or (r.subject = '' and (r.agent_identity = (select hermes_memory.ctx_theme())
+                                or r.agent_identity in (select unnest(hermes_memory.ctx_themes())))))"""
 
 LIST_THEME: Final[LiteralString] = """
 select r.* from hermes_memory.memory_rows r
  where r.kind = 'entry' and r.agent_identity = $1 and r.subject = any ($2::bytea[])
-   and (r.subject <> '' or $1 in (select unnest(hermes_memory.ctx_themes())))
+   and (r.subject <> '' or $1 = (select hermes_memory.ctx_theme())
+        or $1 in (select unnest(hermes_memory.ctx_themes())))
    and ($3::text is null or r.target = $3)
  order by r.updated_at desc, r.id desc limit $4"""
 

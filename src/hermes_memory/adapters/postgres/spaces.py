@@ -28,7 +28,8 @@ THEME: Final[LiteralString] = "{theme of space}"
 ONE_THEME: Final[LiteralString] = """
 spaces as materialized (
   select 1 as place, $1::text as theme, s.subject from unnest($2::bytea[]) as s(subject)
-   where s.subject <> '' or $1::text in (select unnest(hermes_memory.ctx_themes())))"""
+   where s.subject <> '' or $1::text = (select hermes_memory.ctx_theme())
+      or $1::text in (select unnest(hermes_memory.ctx_themes())))"""
 
 # $1 the caller's theme. The subject's own rows count wherever they are, governed themes apart but for the caller's.
 ALL_THEMES: Final[LiteralString] = """

@@ -74,7 +74,8 @@ select c.row_id as id, min(c.distance) as distance from (
     from hermes_memory.{turn vectors} v where {theme} $1::text and v.row_id = any ($4::uuid[])) c
  where c.distance <> 'NaN'
    and ((c.subject <> '' and c.subject = $2)
-        or (c.subject = '' and c.agent_identity in (select unnest(hermes_memory.ctx_themes()))))
+        or (c.subject = '' and (c.agent_identity = (select hermes_memory.ctx_theme())
+                                or c.agent_identity in (select unnest(hermes_memory.ctx_themes())))))
  group by c.row_id"""
 
 _OF_TARGET: Final = "and ($5::text is null or v.target = $5)"

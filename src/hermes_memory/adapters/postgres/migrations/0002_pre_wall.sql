@@ -28,13 +28,15 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- Puts the wall around a table with theme and subject: read what is visible, add, change and remove what is one's own.
+-- The own theme is asked first, so that most reads need no list of the readable ones, which may be long.
 create function hermes_memory.raise_wall(guarded text) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
   execute format('alter table hermes_memory.%I enable row level security', guarded);
   execute format($p$create policy wall_read on hermes_memory.%I for select using
     (subject = (select hermes_memory.ctx_subject())
-     or (subject = '' and agent_identity in (select unnest(hermes_memory.ctx_themes()))))$p$, guarded);
+     or (subject = '' and (agent_identity = (select hermes_memory.ctx_theme())
+                           or agent_identity in (select unnest(hermes_memory.ctx_themes())))))$p$, guarded);
   execute format($p$create policy wall_add on hermes_memory.%I for insert with check
     (agent_identity = (select hermes_memory.ctx_theme())
      and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded);
