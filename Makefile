@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check docs clean
