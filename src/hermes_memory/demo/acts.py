@@ -117,8 +117,8 @@ async def _second_life(scene: Scene, seen: Witness) -> tuple[Killed, int]:
         "accepted. It gets SIGKILL, which nothing can catch, while it works."
     )
     with scene.timed("worker"):
-        killed = await kill_in_the_middle(scene.settings.home)
-    return killed, len(await seen.turns(SESSION))
+        killed = await kill_in_the_middle(scene.settings.home, stored=lambda: seen.count(SESSION))
+    return killed, await seen.count(SESSION)
 
 
 def _judge_crash(scene: Scene, killed: Killed, crash: Aftermath, *, delivered: bool) -> None:

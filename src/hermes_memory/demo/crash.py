@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -104,8 +104,12 @@ def aftermath(
     )
 
 
-async def kill_in_the_middle(home: Path) -> Killed:
-    """Let a worker record a burst, and kill it hard once it has handed out `RECEIPTS` receipts.
+async def kill_in_the_middle(home: Path, *, stored: Callable[[], Awaitable[int]]) -> Killed:
+    """Let a worker record a burst, and kill it hard while it accepts and delivers.
+
+    Args:
+        stored: Counts the worker's messages in Postgres. It is killed once there are some, and not before it has
+            handed out `RECEIPTS` receipts.
 
     Raises:
         DeadlineExceeded: It handed out too few in time.
@@ -114,7 +118,7 @@ async def kill_in_the_middle(home: Path) -> Killed:
     process = await anyio.open_process(command, stdin=subprocess.DEVNULL, stderr=None, start_new_session=True)
     try:
         with anyio.fail_after(WORKER_SECONDS):
-            return await _watch(process)
+            return await _watch(process, stored)
     except TimeoutError:
         raise DeadlineExceeded("the worker of the demonstration recorded too little in time") from None
     finally:
@@ -123,13 +127,13 @@ async def kill_in_the_middle(home: Path) -> Killed:
         await process.aclose()
 
 
-async def _watch(process: Process) -> Killed:
+async def _watch(process: Process, stored: Callable[[], Awaitable[int]]) -> Killed:
     said = bytearray()
     ordered = False
     if process.stdout is not None:
         async for piece in process.stdout:
             said += piece
-            if not ordered and said.count(b"\n") >= RECEIPTS:
+            if not ordered and said.count(b"\n") >= RECEIPTS and await stored():
                 process.kill()
                 ordered = True
     status = await process.wait()

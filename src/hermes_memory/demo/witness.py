@@ -18,6 +18,7 @@ SECONDS: Final = 30.0
 _TURNS: Final[LiteralString] = (
     "select operation, content from hermes_memory.conversations where session_id = $1 order by position"
 )
+_COUNT: Final[LiteralString] = "select count(*) from hermes_memory.conversations where session_id = $1"
 _HOLDING: Final[LiteralString] = """
 select (select count(*) from hermes_memory.memory_entries row where strpos(row::text, $1) > 0)
      + (select count(*) from hermes_memory.conversations row where strpos(row::text, $1) > 0)
@@ -37,6 +38,12 @@ class Witness:
         """Return operation and content of every stored turn of a session, in order."""
         with translated(StoreUnavailable):
             return [(row["operation"], row["content"]) for row in await self._connection.fetch(_TURNS, session)]
+
+    async def count(self, session: str) -> int:
+        """Count the stored turns of a session."""
+        with translated(StoreUnavailable):
+            count: int = await self._connection.fetchval(_COUNT, session)
+            return count
 
     async def holding(self, text: str) -> int:
         """Count the rows of any kind that hold a text anywhere."""
