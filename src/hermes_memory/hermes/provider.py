@@ -5,33 +5,31 @@ The hooks translate and delegate; what they do is in the modules beside this one
 
 from __future__ import annotations
 
-import functools
-import logging
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
-from hermes_memory.application.memory import parse_target
 from hermes_memory.bootstrap.home import LocalHalf, identity_policy, installation_secret
-from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
+from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.domain.identity import HostIdentity, home_identity, may_write, resolve
 from hermes_memory.domain.model import Caller
 from hermes_memory.domain.sessions import session_name
 from hermes_memory.hermes import config_schema
 from hermes_memory.hermes.ambient import Ambient
 from hermes_memory.hermes.capture import Capture
+from hermes_memory.hermes.guard import never_raises, no_facts, no_paths, nothing
 from hermes_memory.hermes.host import HostProvider, read_settings, secret_reader
+from hermes_memory.hermes.host_values import holds_text, text_or_none
 from hermes_memory.hermes.notebook_watch import NotebookWatch
 from hermes_memory.hermes.runtime import Handle, Runtime, acquire, release
 from hermes_memory.hermes.sessions import Binding, SessionBook
+from hermes_memory.hermes.told_writes import Action, ToldWrite
 from hermes_memory.hermes.tool_calls import ToolCalls
 from hermes_memory.hermes.tools import error_json, tool_schemas
 from hermes_memory.settings import default_home
-
-logger = logging.getLogger(__name__)
 
 PROVIDER_NAME: Final = "hermes-memory"
 PROMPT_BLOCK: Final = (
@@ -41,47 +39,6 @@ PROMPT_BLOCK: Final = (
     "further, memory_remember to keep a fact, memory_forget to delete one."
 )
 UNAVAILABLE_BLOCK: Final = "# Long-term memory\nThe long-term memory is not available in this session."
-
-Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
-
-
-def never_raises(
-    fallback: Callable[[], Answer],
-) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
-    """Turn whatever a hook raises into a log line and `fallback()`: a memory must never stop an agent."""
-
-    def decorate(hook: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-        @functools.wraps(hook)
-        def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-            try:
-                return hook(*args, **kwargs)
-            except (StoreUnavailable, DeadlineExceeded) as error:
-                # Expected while the database starts or is away: nothing is lost, and the state is told elsewhere.
-                logger.info("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
-            except HermesMemoryError as error:
-                logger.warning("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
-            except Exception:
-                logger.exception("a memory hook failed", extra={"action": f"hook.{hook.__name__}"})
-            return fallback()
-
-        return guarded
-
-    return decorate
-
-
-def nothing() -> None:
-    """Return nothing: the fallback of hooks without an answer."""
-
-
-def no_facts() -> dict[str, Any]:
-    """Return no facts: the fallback of hooks that describe."""
-    return {}
-
-
-def no_paths() -> list[str]:
-    """Return no paths: the fallback of the hook that lists them."""
-    return []
 
 
 class HermesMemoryProvider(HostProvider):
@@ -172,8 +129,8 @@ class HermesMemoryProvider(HostProvider):
             Binding(
                 caller=caller,
                 files_caller=_files_caller(caller, files.caller()),
-                writes=may_write(_text(facts.get("agent_context")), frozenset(runtime.settings.write_contexts)),
-                speaker=_text(facts.get("user_name")),
+                writes=may_write(text_or_none(facts.get("agent_context")), frozenset(runtime.settings.write_contexts)),
+                speaker=text_or_none(facts.get("user_name")),
                 parent=session_name(facts.get("parent_session_id")),
                 visible_since=datetime.now(UTC),
             ),
@@ -209,7 +166,7 @@ class HermesMemoryProvider(HostProvider):
     def prefetch(self, query: str, *, session_id: str = "") -> str:
         """Return the memories that bear on this message, as a fenced block, within the configured time."""
         binding, runtime = self._sessions.find(session_id), self._live()
-        if binding is None or runtime is None or self._ambient is None or not _holds_text(query):
+        if binding is None or runtime is None or self._ambient is None or not holds_text(query):
             return ""
         return self._ambient.block(binding, query)
 
@@ -217,7 +174,7 @@ class HermesMemoryProvider(HostProvider):
     def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
         """Make the block for a message ahead of it, in the background."""
         binding, runtime = self._sessions.find(session_id), self._live()
-        if binding is not None and runtime is not None and self._ambient is not None and _holds_text(query):
+        if binding is not None and runtime is not None and self._ambient is not None and holds_text(query):
             self._ambient.prepare(binding, query)
 
     @never_raises(nothing)
@@ -235,7 +192,7 @@ class HermesMemoryProvider(HostProvider):
         binding = self._sessions.find(session_id)
         if binding is None or not binding.writes or self._writable() is None or self._capture is None:
             return
-        author = _text(turn_author.get("name")) if isinstance(turn_author, Mapping) else None
+        author = text_or_none(turn_author.get("name")) if isinstance(turn_author, Mapping) else None
         self._capture.exchange(binding, user_content, assistant_content, messages=messages, speaker=author)
 
     # --- the session
@@ -296,26 +253,15 @@ class HermesMemoryProvider(HostProvider):
     ) -> None:
         """Mirror a write of the host's own memory tool."""
         known = {**(metadata if isinstance(metadata, Mapping) else {}), **facts}
-        binding = self._sessions.find(known.get("session_id"))
+        binding = self._sessions.find(text_or_none(known.get("session_id")) or "")
         local = self._writable()
         if binding is None or local is None or not binding.writes:
             return
-        mirror, notebook = local.mirror, parse_target(target)
-        text = content if content not in (None, "") else known.get("new_text")
-        previous, old_text = known.get("previous_content"), known.get("old_text")
-        if action == "add":
-            if _holds_text(text):
-                mirror.added(binding.caller, notebook, text)
-        elif action == "replace":
-            if _holds_text(text):
-                mirror.replaced(binding.caller, notebook, text, previous=previous, old_text=old_text)
-        elif action == "remove":
-            mirror.removed(binding.caller, notebook, previous=previous, old_text=old_text)
-        else:
-            logger.warning("unknown notebook action", extra={"action": "hook.on_memory_write"})
-            return
-        if action != "add":
-            self._reconcile(binding)
+        told = ToldWrite.from_host(action, target, content, known)
+        if told is not None:
+            told.accept(local.mirror, binding.caller)
+            if told.action is not Action.ADD:
+                self._reconcile(binding)
 
     def handle_tool_call(self, tool_name: str, args: Any = None, **facts: Any) -> str:
         """Carry out a memory tool and return JSON. Errors are answers that say what to do."""
@@ -393,18 +339,10 @@ def _obstacle(home: Path | None) -> str | None:
 
 
 def _home_of(facts: Mapping[str, Any]) -> Path | None:
-    given = _text(facts.get("hermes_home"))
+    given = text_or_none(facts.get("hermes_home"))
     return Path(given).expanduser() if given else None
 
 
 def _files_caller(caller: Caller, home: Caller) -> Caller:
     """Return whose the home's notebooks are: the session's theme, unless it speaks for a person or group."""
     return caller if caller.subject is None else home
-
-
-def _text(value: object) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
-
-
-def _holds_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())

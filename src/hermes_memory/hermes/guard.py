@@ -1,0 +1,53 @@
+"""Never raise into the host: one decorator, and what hooks answer when they cannot."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+def never_raises(
+    fallback: Callable[[], Answer],
+) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
+    """Turn whatever a hook raises into a log line and `fallback()`: a memory must never stop an agent."""
+
+    def decorate(hook: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+        @functools.wraps(hook)
+        def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+            try:
+                return hook(*args, **kwargs)
+            except (StoreUnavailable, DeadlineExceeded) as error:
+                # Expected while the database starts or is away: nothing is lost, and the state is told elsewhere.
+                logger.info("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
+            except HermesMemoryError as error:
+                logger.warning("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
+            except Exception:
+                logger.exception("a memory hook failed", extra={"action": f"hook.{hook.__name__}"})
+            return fallback()
+
+        return guarded
+
+    return decorate
+
+
+def nothing() -> None:
+    """Return nothing: the fallback of hooks without an answer."""
+
+
+def no_facts() -> dict[str, Any]:
+    """Return no facts: the fallback of hooks that describe."""
+    return {}
+
+
+def no_paths() -> list[str]:
+    """Return no paths: the fallback of the hook that lists them."""
+    return []
