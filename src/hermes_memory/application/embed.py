@@ -51,15 +51,21 @@ class EmbedStage:
         batch: int = 32,
         parallel: int = 4,
         timeout: float = 30.0,
+        lease: float | None = None,
     ) -> None:
-        """Embed `parallel` batches of `batch` texts at a time, each within `timeout` seconds."""
+        """Embed `parallel` batches of `batch` texts at a time, each within `timeout` seconds.
+
+        Args:
+            lease: Seconds for which claimed rows are this worker's: no longer than a claim takes to be worked off,
+                because the rows of a worker that dies wait for that long. Default: enough for one repeated batch.
+        """
         self._queue = queue
         self._embedder = embedder
         self._breaker = breaker
         self._batch = batch
         self._parallel = parallel
         self._timeout = timeout
-        self._lease = timeout * 2 + 10
+        self._lease = timeout * 2 + 10 if lease is None else lease
         self.doorbell = Doorbell()
         self.counts = EmbedCounts()
         self.mismatch: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final
 
 from dependency_injector import containers, providers
 
@@ -31,6 +32,9 @@ from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.settings import Settings
+
+LOCAL_LEASE_SECONDS: Final = 15.0
+"""A batch takes the local model well under a second; a busy machine may take some more."""
 
 
 def _pool(settings: Settings, host: StoreHost) -> Pool:
@@ -69,13 +73,15 @@ def _ranking(settings: Settings) -> RankingPolicy:
 def _stage(settings: Settings, queue: EmbeddingQueue, embedder: Embedder | None, breaker: Breaker) -> EmbedStage | None:
     if embedder is None:
         return None
+    local = settings.embedder == "local"
     return EmbedStage(
         queue,
         embedder,
         breaker=breaker,
         batch=settings.embed_batch,
-        parallel=1 if settings.embedder == "local" else settings.embed_parallel,
+        parallel=1 if local else settings.embed_parallel,
         timeout=settings.embed_write_timeout,
+        lease=LOCAL_LEASE_SECONDS if local else None,
     )
 
 
