@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,9 +17,11 @@ from hermes_memory.domain.errors import (
     DeliveryRejected,
     EmbedderUnavailable,
     EmbeddingRejected,
+    HermesMemoryError,
     SchemaNotApplied,
     StoreUnavailable,
 )
+from hermes_memory.domain.model import RowId
 from hermes_memory.ports.embedding import Embedder, EmbeddingJob, EmbeddingQueue, Generation
 
 logger = logging.getLogger(__name__)
@@ -27,6 +29,9 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 1.0
 TROUBLE_SECONDS: Final = 2.0
 POSTPONE_SECONDS: Final = 1.0
+STORE_PAUSES: Final = (0.2, 1.0)
+"""Seconds between the tries to store vectors that are made already."""
+STORE_TROUBLE: Final = (StoreUnavailable, SchemaNotApplied, DeadlineExceeded, DeliveryRejected)
 PROBE: Final = "The meeting is on Tuesday."
 
 
@@ -75,8 +80,8 @@ class EmbedStage:
         while True:
             try:
                 pause = await self._round()
-            except (StoreUnavailable, SchemaNotApplied, DeadlineExceeded, DeliveryRejected) as error:
-                logger.debug("embedding waits", extra={"action": "embed.wait", "cause": type(error).__name__})
+            except STORE_TROUBLE as error:
+                _note(error)
                 pause = TROUBLE_SECONDS
             except Exception:
                 logger.exception("embedding met an unexpected error", extra={"action": "embed.fault"})
@@ -95,9 +100,12 @@ class EmbedStage:
         jobs = await self._queue.claim(self._batch * self._parallel, lease=self._lease)
         if not jobs:
             return IDLE_SECONDS
+        troubles: list[HermesMemoryError] = []
         async with anyio.create_task_group() as group:
             for start in range(0, len(jobs), self._batch):
-                group.start_soon(self._embed, jobs[start : start + self._batch])
+                group.start_soon(self._embed_apart, jobs[start : start + self._batch], troubles)
+        if troubles:
+            return TROUBLE_SECONDS
         return 0.0 if self._breaker.allows() else IDLE_SECONDS
 
     def _fits(self, generation: Generation) -> bool:
@@ -122,6 +130,14 @@ class EmbedStage:
             return
         await self._queue.calibrate(generation.number, unrelated=unrelated, related=related)
 
+    async def _embed_apart(self, jobs: Sequence[EmbeddingJob], troubles: list[HermesMemoryError]) -> None:
+        """Embed a batch; trouble with the store is noted and does not end the batches beside it."""
+        try:
+            await self._embed(jobs)
+        except STORE_TROUBLE as error:
+            _note(error)
+            troubles.append(error)
+
     async def _embed(self, jobs: Sequence[EmbeddingJob]) -> None:
         try:
             with self._breaker.guard():
@@ -137,8 +153,18 @@ class EmbedStage:
                 await self._queue.postpone(jobs, POSTPONE_SECONDS)
                 self.counts.postponed += len(jobs)
             return
-        await self._queue.complete(dict(zip((job.row for job in jobs), vectors, strict=True)), jobs)
+        await self._complete(dict(zip((job.row for job in jobs), vectors, strict=True)), jobs)
         self.counts.embedded += len(jobs)
+
+    async def _complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+        """Store vectors; they are tried again before they are given up, since making them costs more."""
+        for pause in STORE_PAUSES:
+            try:
+                return await self._queue.complete(vectors, jobs)
+            except StoreUnavailable as error:
+                _note(error)
+                await anyio.sleep(pause)
+        return await self._queue.complete(vectors, jobs)
 
     async def _probe(self) -> bool:
         """Tell whether the embedder embeds a harmless text: if not, the fault is its own and no job is parked."""
@@ -158,3 +184,7 @@ class EmbedStage:
         half = len(jobs) // 2
         await self._embed(jobs[:half])
         await self._embed(jobs[half:])
+
+
+def _note(error: HermesMemoryError) -> None:
+    logger.debug("embedding waits", extra={"action": "embed.wait", "cause": type(error).__name__})

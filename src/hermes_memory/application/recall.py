@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,8 @@ from uuid import uuid4
 import anyio
 
 from hermes_memory.application.breaker import Breaker
-from hermes_memory.domain.bm25 import QueryStatistics, bm25
+from hermes_memory.application.own_scores import OwnScores
+from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
     EmbedderUnavailable,
@@ -22,7 +23,7 @@ from hermes_memory.domain.errors import (
     HermesMemoryError,
 )
 from hermes_memory.domain.fusion import Candidate, CosineCalibration, Fusion, Ranked
-from hermes_memory.domain.lexemes import Analyzer, head_and_tail, indexed_row
+from hermes_memory.domain.lexemes import Analyzer, head_and_tail
 from hermes_memory.domain.model import Caller, Row, RowId, SessionId, TraceId, Turn
 from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
@@ -140,6 +141,7 @@ class Recall:
         self._embed_breaker = embed_breaker
         self._embed_timeout = embed_timeout
         self._now = now
+        self._own = OwnScores(analyzer)
         self._traces: OrderedDict[TraceId, Trace] = OrderedDict()
         self._generation: Generation | None = None
         self._generation_until = 0.0
@@ -290,19 +292,16 @@ class Recall:
         cosines = {hit.row.id: hit.cosine for hit in gathered.near or ()}
         rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in (gathered.text.hits if gathered.text else ())}
         rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
+        # A text leg with room to spare has brought every row that holds a word of the query.
+        complete = len(scores) < TEXT_CANDIDATES
         return [
             Candidate(
                 row=row,
-                bm25=scores[key] if key in scores else self._own_bm25(row, statistics),
+                bm25=scores.get(key, 0.0) if complete or key in scores else self._own.score(row, statistics),
                 cosine=cosines.get(key),
             )
             for key, row in rows.items()
         ]
-
-    def _own_bm25(self, row: Row, statistics: QueryStatistics) -> float:
-        """Score a row that only the vector leg found by the text it holds."""
-        lexemes = self._analyzer.analyze(indexed_row(row))
-        return bm25(Counter(lexemes), len(lexemes), statistics)
 
     def _calibration(self) -> CosineCalibration:
         generation = self._generation

@@ -1,0 +1,31 @@
+"""Text scores of rows that the text leg did not bring: from the words they hold, analysed once."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from typing import Final
+
+from hermes_memory.domain.bm25 import QueryStatistics, bm25
+from hermes_memory.domain.lexemes import Analyzer, indexed_row
+from hermes_memory.domain.model import Row, RowId
+
+ROWS_KEPT: Final = 4_096
+
+
+class OwnScores:
+    """Scores rows by BM25. What a row holds is remembered, because analysing costs more than all the rest."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._analysed: OrderedDict[RowId, tuple[str, Mapping[str, int], int]] = OrderedDict()
+
+    def score(self, row: Row, statistics: QueryStatistics) -> float:
+        """Return the BM25 score of a row for a query."""
+        known = self._analysed.get(row.id)
+        if known is None or known[0] != row.content:
+            lexemes = self._analyzer.analyze(indexed_row(row))
+            known = self._analysed[row.id] = (row.content, Counter(lexemes), len(lexemes))
+            while len(self._analysed) > ROWS_KEPT:
+                self._analysed.popitem(last=False)
+        return bm25(known[1], known[2], statistics)
