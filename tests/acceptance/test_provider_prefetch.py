@@ -18,6 +18,7 @@ from tests.support.embedding_server import EmbeddingServer, status
 from tests.support.postgres_store import Installation
 
 CONTRACT = "Where is the Periwinkle contract?"
+MISSPELT = "thePeriwinkle contractlies insafe"
 ROCKET = "What is the rocket called?"
 
 
@@ -135,18 +136,22 @@ async def test_a_block_queued_while_the_embedder_is_down_does_not_stand_for_noth
     configure(embedder="openai", embed_url=embedding_server.url, embed_model=LOCAL_MODEL, embed_dim=LOCAL_DIMENSION)
     embedding_server.fault = status(503)
 
-    def session() -> tuple[str, str]:
+    def session() -> tuple[str, str, str]:
         agent = new_agent().start()
         agent.tool("memory_remember", content="The Periwinkle contract lies in safe 12", sync=True)
-        queue(agent, CONTRACT)
-        while_down = agent.provider.prefetch(CONTRACT)
-        queue(agent, "Periwinkle contracts")
+        found_by_text = agent.provider.prefetch(CONTRACT)
+        agent.provider.queue_prefetch(MISSPELT, session_id="s1")
+        missed_by_text = agent.provider.prefetch(MISSPELT)
+        agent.provider.queue_prefetch(MISSPELT, session_id="s1")
         embedding_server.fault = None
-        return while_down, agent.provider.prefetch("Periwinkle contracts")
+        agent.settle()
+        eventually(lambda: agent.tool("recall_memory", query="Periwinkle")["degraded"] == [])
+        return found_by_text, missed_by_text, agent.provider.prefetch(MISSPELT)
 
-    while_down, afterwards = await anyio.to_thread.run_sync(session)
+    found_by_text, missed_by_text, afterwards = await anyio.to_thread.run_sync(session)
 
-    assert "safe 12" in while_down
+    assert "safe 12" in found_by_text
+    assert missed_by_text == ""
     assert "safe 12" in afterwards
 
 

@@ -55,6 +55,10 @@ class Agent:
         """Return the contents that recall_memory answers with, best first."""
         return self._contents("recall_memory", query, arguments)
 
+    def facts_if_any(self, query: str) -> list[str]:
+        """Return the contents that recall_memory answers with, none when it cannot answer now."""
+        return [hit["content"] for hit in self.tool("recall_memory", query=query).get("hits", [])]
+
     def said(self, query: str, **arguments: object) -> list[str]:
         """Return the contents that recall_conversation answers with, best first."""
         return self._contents("recall_conversation", query, arguments)

@@ -70,8 +70,11 @@ class Deliverer:
         finally:
             self._leadership.release()
 
-    async def wait(self, operation: Operation, *, timeout: float) -> Outcome:
+    async def wait(self, operation: Operation, *, timeout: float, patient: bool = True) -> Outcome:
         """Wait until an accepted operation had its effect, whichever process delivers it.
+
+        Args:
+            patient: Wait for a store that is out of reach too; otherwise give up on it at once.
 
         Raises:
             DeadlineExceeded: It did not happen in `timeout` seconds; it stays accepted and happens later.
@@ -82,7 +85,7 @@ class Deliverer:
         self.doorbell.ring()
         try:
             with anyio.fail_after(timeout):
-                return await self._outcome(operation)
+                return await self._outcome(operation, patient=patient)
         except TimeoutError:
             raise DeadlineExceeded(
                 "the write is accepted and will be stored once the database answers; it is not lost"
@@ -179,13 +182,15 @@ class Deliverer:
         if self._delivered:
             await self._delivered(outcomes)
 
-    async def _outcome(self, operation: Operation) -> Outcome:
+    async def _outcome(self, operation: Operation, *, patient: bool) -> Outcome:
         key = operation.stamp.operation
         while True:
             if outcome := self._watched.get(key):
                 return outcome
             if not await self._spool.pending(key):
                 return self._watched.get(key) or await self._recorded(operation)
+            if not patient and self._breaker.retry_after:
+                raise TimeoutError
             await self._tick()
 
     async def _recorded(self, operation: Operation) -> Outcome:

@@ -33,7 +33,7 @@ from hermes_memory.domain.model import (
     Theme,
     TraceId,
 )
-from hermes_memory.domain.operations import ById, Effect, Operation, Outcome, Selector
+from hermes_memory.domain.operations import ByContent, ById, Effect, Operation, Outcome, Selector
 from hermes_memory.domain.sessions import session_name
 from hermes_memory.domain.themes import claim_theme, parse_scope
 from hermes_memory.ports.embedding import EmbeddingQueue
@@ -90,9 +90,20 @@ class Memory:
         caller = Caller(theme=claim_theme(theme), subject=subject, session=session_name(session))
         return self.view_of(caller)
 
-    def view_of(self, caller: Caller) -> View:
-        """Return a view for a caller that is resolved already."""
-        return View(self.services, caller, write_timeout=self._write_timeout, read_timeout=self._read_timeout)
+    def view_of(self, caller: Caller, *, patient: bool = True) -> View:
+        """Return a view for a caller that is resolved already.
+
+        Args:
+            patient: Let writes that wait for their commit wait for a database that is out of reach, too. Otherwise
+                they raise `DeadlineExceeded` as soon as it is known to be; they are accepted even so.
+        """
+        return View(
+            self.services,
+            caller,
+            write_timeout=self._write_timeout,
+            read_timeout=self._read_timeout,
+            patient=patient,
+        )
 
     def subject_for(self, platform: str, contact: str) -> Subject:
         """Derive the subject of a contact: a keyed hash that does not tell who it is.
@@ -147,7 +158,10 @@ class Memory:
 class View:
     """The memory as one caller has it. Cheap: make as many as needed."""
 
-    def __init__(self, services: Services, caller: Caller, *, write_timeout: float, read_timeout: float) -> None:
+    def __init__(
+        self, services: Services, caller: Caller, *, write_timeout: float, read_timeout: float, patient: bool = True
+    ) -> None:
+        self._patient = patient
         self._services = services
         self.caller = caller
         self._write_timeout = write_timeout
@@ -226,22 +240,28 @@ class View:
             NotVisible: There is no such memory, or it is not the caller's to forget.
             SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
         """
-        await self.forget_selected(ById(id=RowId(entry)), origin=origin, tool=tool, timeout=timeout)
+        await self._effect(await self._removal(ById(id=RowId(entry)), origin=origin, tool=tool), timeout)
 
-    async def forget_selected(
-        self, selector: Selector, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None
-    ) -> Outcome:
-        """Forget the one memory of the caller's own theme that a selector finds.
+    async def forget_content(
+        self, content: str, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None
+    ) -> Sequence[RowId]:
+        """Forget what has exactly this content in the caller's own theme, whichever target it is of; return the ids.
 
         Raises:
-            NotVisible: None fits, or it is not the caller's to forget.
-            Ambiguous: Several fit; none was touched.
+            InvalidInput: The content is empty.
+            NotVisible: Nothing has this content, or it is not the caller's to forget.
             SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
         """
-        operation = await self._services.spool.call(
-            lambda: self._services.acceptor.remove(self.caller, selector, origin=origin, tool=tool)
-        )
-        return await self._effect(operation, timeout)
+        # Both are accepted before either is waited for: what is forgotten later is forgotten whatever its target.
+        removals = [
+            await self._removal(ByContent(target=target, content=content), origin=origin, tool=tool)
+            for target in Target
+        ]
+        outcomes = [await self._outcome(removal, timeout) for removal in removals]
+        forgotten = [outcome.row for outcome in outcomes if outcome.effect is Effect.REMOVED and outcome.row]
+        if not forgotten:
+            raise NotVisible("there is no memory with exactly this content, or it is not yours to change")
+        return forgotten
 
     async def capture(
         self, *, user: str, assistant: str, metadata: Mapping[str, object] | None = None
@@ -389,8 +409,18 @@ class View:
         )
         return operation.stamp.operation if operation else None
 
+    async def _removal(self, selector: Selector, *, origin: Origin, tool: str | None) -> Operation:
+        return await self._services.spool.call(
+            lambda: self._services.acceptor.remove(self.caller, selector, origin=origin, tool=tool)
+        )
+
+    async def _outcome(self, operation: Operation, timeout: float | None) -> Outcome:
+        return await self._services.deliverer.wait(
+            operation, timeout=timeout or self._write_timeout, patient=self._patient
+        )
+
     async def _effect(self, operation: Operation, timeout: float | None) -> Outcome:
-        outcome = await self._services.deliverer.wait(operation, timeout=timeout or self._write_timeout)
+        outcome = await self._outcome(operation, timeout)
         if outcome.effect is Effect.NOT_FOUND:
             raise NotVisible("there is no such memory, or it is not yours to change")
         if outcome.effect is Effect.AMBIGUOUS:

@@ -17,6 +17,7 @@ from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
+from hermes_memory.application.guarded_reader import GuardedReader
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory, Services
 from hermes_memory.application.recall import Recall
@@ -170,7 +171,7 @@ class Container(containers.DeclarativeContainer):
         acceptor=local.provided.acceptor,
         deliverer=deliverer,
         recall=recall,
-        reader=reader,
+        reader=providers.Singleton(GuardedReader, reader, store_breaker),
         queue=queue,
         reconciler=reconciler,
         link=link,

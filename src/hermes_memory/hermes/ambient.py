@@ -50,16 +50,21 @@ class Ambient:
             return queued
         # The rest of the time is for the way to the loop and back.
         timeout = self._runtime.settings.prefetch_timeout * 0.95
-        return self._runtime.call(lambda memory: self._make(memory, binding, query, timeout * 0.95), timeout=timeout)
+        block, _ = self._runtime.call(
+            lambda memory: self._make(memory, binding, query, timeout * 0.95), timeout=timeout
+        )
+        return block
 
     def prepare(self, binding: Binding, query: str) -> None:
-        """Make the block for a question in the background. A failure is not kept."""
+        """Make the block for a question in the background. Neither a failure nor half an answer is kept."""
         if not self._runtime.settings.prefetch or is_trivial_query(query):
             return
 
         async def work(memory: Memory) -> None:
             epoch = self._runtime.epoch
-            block = await self._make(memory, binding, query, QUEUED_TIMEOUT)
+            block, is_complete = await self._make(memory, binding, query, QUEUED_TIMEOUT)
+            if not is_complete:
+                return
             with self._lock:
                 self._queued[binding, query] = _Queued(block=block, epoch=epoch, made_at=time.monotonic())
                 while len(self._queued) > QUEUED_KEPT:
@@ -74,7 +79,8 @@ class Ambient:
             return None
         return queued.block if time.monotonic() - queued.made_at <= QUEUED_SECONDS else None
 
-    async def _make(self, memory: Memory, binding: Binding, query: str, timeout: float) -> str:
+    async def _make(self, memory: Memory, binding: Binding, query: str, timeout: float) -> tuple[str, bool]:
+        """Return the block, and whether every leg of the search took part in it."""
         settings = self._runtime.settings
         in_prompt = await memory.services.spool.call(self._runtime.local.mirror.prompt_contents)
         left = await self._runtime.forgetting.done(memory, timeout=timeout)
@@ -87,9 +93,10 @@ class Ambient:
             window=(session, binding.visible_since) if session else None,
             timeout=left,
         )
-        return render_block(
+        block = render_block(
             result.hits,
             caller=binding.caller,
             token_budget=settings.prefetch_tokens,
             nonce=secrets.token_hex(4),
         )
+        return block, not result.degraded

@@ -221,7 +221,7 @@ class HermesMemoryProvider(HostProvider):
         **facts: Any,
     ) -> None:
         """Go on in another session under the same identity."""
-        fresh = bool(reset) or bool(rewound) or reason in {"compression", "new_session"}
+        fresh = bool(reset) or bool(rewound) or reason in ("compression", "new_session")
         self._sessions.switch(new_session_id, parent=parent_session_id, fresh=fresh)
 
     @never_raises(nothing)

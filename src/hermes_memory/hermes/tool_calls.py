@@ -12,12 +12,10 @@ from hermes_memory.domain.errors import (
     DeadlineExceeded,
     HermesMemoryError,
     InvalidInput,
-    NotVisible,
     SchemaNotApplied,
     StoreUnavailable,
 )
-from hermes_memory.domain.model import Entry, Kind, Origin, Target
-from hermes_memory.domain.operations import ByContent
+from hermes_memory.domain.model import Entry, Kind, Origin, RowId, Target
 from hermes_memory.domain.ranking import DEFAULT_FLOOR
 from hermes_memory.domain.rendering import entry_payload, hit_payload
 from hermes_memory.hermes.runtime import Runtime
@@ -153,26 +151,19 @@ class ToolCalls:
             )
             return result_json(forgotten=True, id=str(entry))
         content = call.content or ""
-        forgotten = self._call(lambda memory: self._forget_content(memory, binding, content))
-        return result_json(forgotten=True, id=forgotten)
-
-    async def _forget_content(self, memory: Memory, binding: Binding, content: str) -> str | None:
-        view = self._view(memory, binding)
-        for target in Target:
-            try:
-                outcome = await view.forget_selected(
-                    ByContent(target=target, content=content),
-                    origin=Origin.ASSISTANT,
-                    tool=TOOL_NAMES[MemoryForget],
-                    timeout=self._runtime.settings.tool_timeout * 0.45,
-                )
-            except NotVisible:
-                continue
-            return str(outcome.row) if outcome.row else None
-        raise NotVisible("no memory of this agent has exactly this content: look it up with memory_profile")
+        forgotten: Sequence[RowId] = self._call(
+            lambda memory: self._view(memory, binding).forget_content(
+                content,
+                origin=Origin.ASSISTANT,
+                tool=TOOL_NAMES[MemoryForget],
+                timeout=self._runtime.settings.tool_timeout * 0.45,
+            )
+        )
+        return result_json(forgotten=True, id=str(forgotten[0]))
 
     def _view(self, memory: Memory, binding: Binding) -> View:
-        return memory.view_of(binding.caller)
+        # An agent's turn does not wait for a database that is known to be away.
+        return memory.view_of(binding.caller, patient=False)
 
     def _call(self, work: Callable[[Memory], Coroutine[Any, Any, Any]]) -> Any:
         return self._runtime.call(work, timeout=self._runtime.settings.tool_timeout)

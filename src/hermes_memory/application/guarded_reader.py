@@ -1,0 +1,46 @@
+"""Reading behind the store's breaker: while the database is known to be away, a question fails at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from hermes_memory.application.breaker import Breaker
+from hermes_memory.domain.model import Caller, Entry, HomeId, Row, RowId, Scope, Target, Theme
+from hermes_memory.ports.reading import Reader
+
+
+class GuardedReader:
+    """Implements `hermes_memory.ports.reading.Reader` on another one. All methods belong to the event loop."""
+
+    def __init__(self, reader: Reader, breaker: Breaker) -> None:
+        self._reader = reader
+        self._breaker = breaker
+
+    async def get(self, caller: Caller, row: RowId, *, timeout: float) -> Row | None:
+        """Return a row; see `Reader.get`."""
+        with self._breaker.guard():
+            return await self._reader.get(caller, row, timeout=timeout)
+
+    async def entries(
+        self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float
+    ) -> Sequence[Entry]:
+        """List entries; see `Reader.entries`."""
+        with self._breaker.guard():
+            return await self._reader.entries(caller, scope, target=target, limit=limit, timeout=timeout)
+
+    async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
+        """List what mirrors a home; see `Reader.mirrored`."""
+        with self._breaker.guard():
+            return await self._reader.mirrored(caller, source, timeout=timeout)
+
+    async def private_copies(
+        self, source: HomeId, contents: Collection[tuple[Target, str]], *, timeout: float
+    ) -> frozenset[tuple[Target, str]]:
+        """Tell which contents are some subject's; see `Reader.private_copies`."""
+        with self._breaker.guard():
+            return await self._reader.private_copies(source, contents, timeout=timeout)
+
+    async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
+        """List the readable themes; see `Reader.themes`."""
+        with self._breaker.guard():
+            return await self._reader.themes(caller, timeout=timeout)
