@@ -42,7 +42,12 @@ _examples: Final = settings(
     max_examples=EXAMPLES,
     derandomize=True,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        # The suite is there to be inherited, by one class an adapter. Examples are not kept from one to the other.
+        HealthCheck.differing_executors,
+    ],
 )
 
 
