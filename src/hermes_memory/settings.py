@@ -10,7 +10,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -280,18 +280,24 @@ def _read_host_config(path: Path) -> Mapping[str, Any]:
 
 
 def _refuse_unknown_variables(settings_cls: type[BaseSettings]) -> None:
-    known = {f"{ENV_PREFIX}{name.upper()}" for name in settings_cls.model_fields} | {ROLE_PASSWORD}
+    known = {*map(_variable, settings_cls.model_fields), ROLE_PASSWORD}
     for variable in os.environ:
         name = variable.upper()
         if name.startswith(ENV_PREFIX) and name not in known and not name.startswith(f"{ENV_PREFIX}TEST_"):
             raise ConfigurationError(
-                f"unknown variable {variable} in the environment{_nearest(name.removeprefix(ENV_PREFIX).lower())}"
+                f"unknown variable {variable} in the environment{_nearest(name.removeprefix(ENV_PREFIX).lower(), _variable)}"
             )
 
 
-def _nearest(key: str) -> str:
+def _variable(key: str) -> str:
+    return f"{ENV_PREFIX}{key.upper()}"
+
+
+def _nearest(key: str, spell: Callable[[str], str] = str) -> str:
     close = difflib.get_close_matches(key, list(Settings.model_fields), n=1, cutoff=0.5)
-    return f": did you mean '{close[0]}'?" if close else "; see docs/reference/configuration.md for the known ones"
+    return (
+        f": did you mean '{spell(close[0])}'?" if close else "; see docs/reference/configuration.md for the known ones"
+    )
 
 
 def _explain(error: ValidationError) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Final
 
 from hermes_memory.application.memory import parse_target
 from hermes_memory.bootstrap.home import open_local_half
@@ -12,6 +12,8 @@ from hermes_memory.cli.exits import DONE
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, Origin
 from hermes_memory.domain.themes import claim_theme
+
+EMBED_SECONDS: Final = 15.0
 
 
 def register(verbs: Any) -> None:
@@ -54,7 +56,10 @@ def carry_out(given: argparse.Namespace) -> int:
 def _store(given: argparse.Namespace, metadata: dict[str, str]) -> int:
     async def work(memory: Any) -> Any:
         view = memory.view(given.theme)
-        return await view.remember(given.content, target=given.target, metadata=metadata, origin=Origin.OPERATOR)
+        entry = await view.remember(given.content, target=given.target, metadata=metadata, origin=Origin.OPERATOR)
+        # No agent may be running that would give it its vector.
+        await memory.settled(timeout=EMBED_SECONDS)
+        return entry
 
     entry = with_memory(settings_for(given), work)
     if given.as_json:
