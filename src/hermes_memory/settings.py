@@ -284,9 +284,8 @@ def _refuse_unknown_variables(settings_cls: type[BaseSettings]) -> None:
     for variable in os.environ:
         name = variable.upper()
         if name.startswith(ENV_PREFIX) and name not in known and not name.startswith(f"{ENV_PREFIX}TEST_"):
-            raise ConfigurationError(
-                f"unknown variable {variable} in the environment{_nearest(name.removeprefix(ENV_PREFIX).lower(), _variable)}"
-            )
+            near = _nearest(name.removeprefix(ENV_PREFIX).lower(), _variable)
+            raise ConfigurationError(f"unknown variable {variable} in the environment{near}")
 
 
 def _variable(key: str) -> str:
