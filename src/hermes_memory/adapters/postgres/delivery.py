@@ -32,6 +32,9 @@ from hermes_memory.domain.operations import (
 ATTEMPTS: Final = 3
 """Transactions tried when another one stores the same at the same moment."""
 
+COLLISIONS: Final = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+"""What a transaction meets that came upon another one. Tried again, it succeeds."""
+
 Seen: TypeAlias = dict[Theme, tuple[Caller, datetime]]
 
 
@@ -77,8 +80,9 @@ class PostgresDelivery:
                 for run in _runs(operations):
                     await self._apply_run(transaction, run, outcomes, seen)
                 await agents.register(transaction, seen)
-            except asyncpg.UniqueViolationError as error:
-                # Somebody stored the same between our look and our write; the next look finds it.
+            except COLLISIONS as error:
+                # Somebody stored the same between our look and our write, and the next look finds it; or two waited
+                # for each other, which says nothing of the database's health.
                 raise DeliveredMeanwhile from error
         return [outcomes[operation.stamp.operation] for operation in operations]
 
@@ -127,7 +131,7 @@ class PostgresDelivery:
 
 def _lost(race: DeliveredMeanwhile) -> HermesMemoryError:
     """Say what a race means that was lost again and again: a key that is taken for good, or a bad moment."""
-    if isinstance(race.__cause__, asyncpg.UniqueViolationError):
+    if isinstance(race.__cause__, asyncpg.PostgresError):
         return domain_error(race.__cause__)
     return StoreUnavailable("others store the same at the same moment: hand it in again")
 

@@ -32,28 +32,52 @@ end $$;
 -- Stores the vectors of jobs of one generation and ends the jobs. Theme, subject and target are copied from the row,
 -- never taken from the worker; a row that changed since is passed over. Vectors come one after the other in `embeddings`,
 -- `dimension` numbers each.
+--
+-- The row's lock keeps it from being changed or removed before its vector is there to be removed with it. A row that
+-- somebody holds is passed over, and its job is due again soon: deliveries change rows in the order in which they were
+-- told to, so waiting for several rows here would end in deadlocks.
 create function hermes_memory.store_vectors(of_generation int, themes text[], ids uuid[], kinds text[], hashes bytea[],
                                             dimension int, embeddings real[])
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  entries uuid[];
+  turns uuid[];
 begin
-  -- The row's lock keeps it from being changed or removed before its vector is there to be removed with it.
   execute format($q$
-    insert into hermes_memory.%I (agent_identity, row_id, part, subject, target, embedding)
-    select r.agent_identity, r.id, 0, r.subject, r.target, ($5[(u.n - 1) * $6 + 1 : u.n * $6])::public.halfvec
-      from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
-      join hermes_memory.memory_entries r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
-     where u.kind = 'entry' for share of r
-    on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding$q$,
-    'entry_vectors_g' || of_generation) using themes, ids, kinds, hashes, embeddings, dimension;
+    with held as materialized (
+      select r.agent_identity, r.id, r.subject, r.target, u.n
+        from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
+        join hermes_memory.memory_entries r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
+       where u.kind = 'entry' for share of r skip locked),
+    stored as (
+      insert into hermes_memory.%I (agent_identity, row_id, part, subject, target, embedding)
+      select h.agent_identity, h.id, 0, h.subject, h.target,
+             ($5[(h.n - 1) * $6 + 1 : h.n * $6])::public.halfvec from held h order by h.n
+      on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding)
+    select array_agg(h.id) from held h$q$,
+    'entry_vectors_g' || of_generation) into entries using themes, ids, kinds, hashes, embeddings, dimension;
   execute format($q$
-    insert into hermes_memory.%I (agent_identity, row_id, part, subject, embedding)
-    select r.agent_identity, r.id, 0, r.subject, ($5[(u.n - 1) * $6 + 1 : u.n * $6])::public.halfvec
-      from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
-      join hermes_memory.conversations r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
-     where u.kind = 'turn' for share of r
-    on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding$q$,
-    'turn_vectors_g' || of_generation) using themes, ids, kinds, hashes, embeddings, dimension;
-  perform hermes_memory.end_embedding_jobs(of_generation, themes, ids, hashes);
+    with held as materialized (
+      select r.agent_identity, r.id, r.subject, u.n
+        from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
+        join hermes_memory.conversations r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
+       where u.kind = 'turn' for share of r skip locked),
+    stored as (
+      insert into hermes_memory.%I (agent_identity, row_id, part, subject, embedding)
+      select h.agent_identity, h.id, 0, h.subject,
+             ($5[(h.n - 1) * $6 + 1 : h.n * $6])::public.halfvec from held h order by h.n
+      on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding)
+    select array_agg(h.id) from held h$q$,
+    'turn_vectors_g' || of_generation) into turns using themes, ids, kinds, hashes, embeddings, dimension;
+  delete from hermes_memory.embedding_jobs j using unnest(themes, ids, hashes) as u(theme, id, hash)
+   where j.agent_identity = u.theme and j.row_id = u.id and j.generation = of_generation and j.content_hash = u.hash
+     and u.id = any (entries || turns);
+  update hermes_memory.embedding_jobs j set not_before = clock_timestamp() + interval '1 second'
+    from (select k.agent_identity, k.row_id, k.generation
+            from hermes_memory.embedding_jobs k join unnest(themes, ids, hashes) as u(theme, id, hash)
+              on k.agent_identity = u.theme and k.row_id = u.id and k.content_hash = u.hash
+           where k.generation = of_generation for update of k skip locked) passed
+   where j.agent_identity = passed.agent_identity and j.row_id = passed.row_id and j.generation = passed.generation;
 end $$;
 
 -- Ends jobs, as long as they are for the content that the worker saw.

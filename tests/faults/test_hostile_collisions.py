@@ -1,0 +1,92 @@
+"""Writers that come upon each other in the database: nobody waits for ever, nobody is taken for an outage."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from hermes_memory.domain.operations import AddEntry, Effect, row_id
+from hermes_memory.testing.making import PLENTY, add, by_content, replace
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import Installation, migrated
+
+LONG: Final = 60.0
+GUARD: Final = 20.0
+VECTOR: Final = (1.0, 0.0, 0.0, 0.0)
+HOLD: Final = "select 1 from hermes_memory.memory_entries where id = $1 for update"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture
+async def installation(server: TestServer) -> AsyncIterator[Installation]:
+    async with migrated(server) as place:
+        yield place
+
+
+@asynccontextmanager
+async def rival(installation: Installation) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    """Give a connection of somebody else."""
+    connection = await asyncpg.connect(installation.admin_dsn, timeout=GUARD, command_timeout=GUARD)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def hold(connection: asyncpg.Connection[asyncpg.Record], entry: AddEntry) -> None:
+    await connection.execute(HOLD, row_id(entry.stamp.operation))
+
+
+async def test_vectors_are_stored_without_waiting_for_a_row_that_is_being_changed(installation: Installation) -> None:
+    held, free = add("a note that somebody is changing"), add("another note")
+    async with installation.store() as store, rival(installation) as other:
+        await store.delivery.apply([held, free])
+        jobs = await store.queue.claim(PLENTY, lease=LONG)
+        async with other.transaction():
+            await hold(other, held)
+            with anyio.fail_after(GUARD):
+                await store.queue.complete({job.row: VECTOR for job in jobs}, jobs)
+            meanwhile = await store.queue.backlog()
+        with anyio.fail_after(GUARD):
+            while not (again := await store.queue.claim(PLENTY, lease=LONG)):
+                await anyio.sleep(0.1)
+        await store.queue.complete({job.row: VECTOR for job in again}, again)
+
+        assert meanwhile.waiting == 1
+        assert [job.row for job in again] == [row_id(held.stamp.operation)]
+        assert (await store.queue.backlog()).waiting == 0
+        assert await installation.administer("select count(*) from hermes_memory.entry_vectors_g1") == 2
+
+
+async def test_a_deadlock_with_somebody_else_is_tried_again_and_not_taken_for_an_outage(
+    installation: Installation,
+) -> None:
+    first, second = add("the first note"), add("the second note")
+    changes = [replace(by_content(f"the {which} note"), f"the {which} note, changed") for which in ("first", "second")]
+    async with installation.store() as store, rival(installation) as other:
+        await store.delivery.apply([first, second])
+        collision = other.transaction()
+        await collision.start()
+        await hold(other, second)
+        delivery = asyncio.ensure_future(store.delivery.apply(changes))
+        with anyio.fail_after(GUARD):
+            while not await installation.administer("select count(*) from pg_locks where not granted"):
+                await anyio.sleep(0.02)
+        # The delivery has the first and waits for the second: it has waited longer, so it is the one to be undone.
+        await hold(other, first)
+        await collision.commit()
+        outcomes = await asyncio.wait_for(delivery, GUARD)
+
+        assert [outcome.effect for outcome in outcomes] == [Effect.REPLACED, Effect.REPLACED]
