@@ -12,7 +12,14 @@ import anyio
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.doorbell import Doorbell
 from hermes_memory.application.spool_access import SpoolAccess
-from hermes_memory.domain.errors import DeadlineExceeded, DeliveryRejected, SchemaNotApplied, StoreUnavailable
+from hermes_memory.domain.errors import (
+    ConfigurationError,
+    DeadlineExceeded,
+    DeliveryRejected,
+    HermesMemoryError,
+    SchemaNotApplied,
+    StoreUnavailable,
+)
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Effect, Operation, Outcome
 from hermes_memory.ports.delivery import DeliveryStore
@@ -22,7 +29,8 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.25
 ELECTION_SECONDS: Final = 0.5
-SCHEMA_RETRY_SECONDS: Final = 2.0
+SETUP_RETRY_SECONDS: Final = 2.0
+SPOOL_RETRY_SECONDS: Final = 1.0
 WAIT_TICK_SECONDS: Final = 0.05
 
 
@@ -32,7 +40,6 @@ class DeliveryCounts:
 
     delivered: int = 0
     buried: int = 0
-    postponed: int = 0
 
 
 class Deliverer:
@@ -60,13 +67,13 @@ class Deliverer:
         self.doorbell = Doorbell()
         self.counts = DeliveryCounts()
         self.leads = False
-        self.schema_missing: str | None = None
+        self._obstacle: str | None = None
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
+        """Deliver until cancelled. A spool that cannot be used for now is tried again."""
         try:
             while True:
-                await self.doorbell.wait(await self._round())
+                await self.doorbell.wait(await self._round_or_pause())
         finally:
             self._leadership.release()
 
@@ -79,6 +86,7 @@ class Deliverer:
         Raises:
             DeadlineExceeded: It did not happen in `timeout` seconds; it stays accepted and happens later.
             DeliveryRejected: The store refuses it for good; it is kept among the dead letters.
+            StoreUnavailable: The local spool cannot be asked for now; it stays accepted and happens later.
         """
         key = operation.stamp.operation
         self._watched[key] = None
@@ -121,6 +129,14 @@ class Deliverer:
             return True
         return False
 
+    async def _round_or_pause(self) -> float:
+        try:
+            return await self._round()
+        except HermesMemoryError as error:
+            # What the store says is dealt with where it is asked: this is the spool, or the seat of the leader.
+            self._note_obstacle(str(error))
+            return SPOOL_RETRY_SECONDS
+
     async def _round(self) -> float:
         """Do what can be done now; return the seconds until it makes sense to look again unasked."""
         self.leads = self._leadership.try_acquire()
@@ -142,18 +158,18 @@ class Deliverer:
             with self._breaker.guard():
                 outcomes = await self._store.apply(operations)
         except StoreUnavailable as error:
-            self.counts.postponed += len(operations)
             logger.debug("delivery waits for the database", extra={"action": "deliver.wait", "cause": str(error)})
             return POLL_SECONDS
-        except SchemaNotApplied as error:
-            self._note_schema(str(error))
-            return SCHEMA_RETRY_SECONDS
+        except (SchemaNotApplied, ConfigurationError) as error:
+            # An operator's to mend: no operation is at fault, so none is set aside.
+            self._note_obstacle(str(error))
+            return SETUP_RETRY_SECONDS
         except DeliveryRejected as error:
             return await self._part(operations, error.reason)
         except Exception as error:
             logger.exception("delivery met an unexpected error", extra={"action": "deliver.fault"})
             return await self._part(operations, f"unexpected {type(error).__name__}")
-        self._note_schema(None)
+        self._note_obstacle(None)
         await self._finish(outcomes)
         return 0.0
 
@@ -214,9 +230,13 @@ class Deliverer:
         self._progress.set()
         self._progress = anyio.Event()
 
-    def _note_schema(self, problem: str | None) -> None:
-        if problem and self.schema_missing is None:
-            logger.error("delivery stops until the schema is there", extra={"action": "deliver.schema"})
-        elif problem is None and self.schema_missing is not None:
-            logger.info("the schema is there, delivery goes on", extra={"action": "deliver.resumed"})
-        self.schema_missing = problem
+    def _note_obstacle(self, problem: str | None) -> None:
+        """Tell of a new obstacle, and of its end, once each."""
+        if problem and problem != self._obstacle:
+            logger.error(
+                "delivery stops until this is mended; what was accepted is kept",
+                extra={"action": "deliver.stopped", "cause": problem},
+            )
+        elif problem is None and self._obstacle is not None:
+            logger.info("delivery goes on", extra={"action": "deliver.resumed"})
+        self._obstacle = problem
