@@ -41,7 +41,6 @@ class EmbedCounts:
 
     embedded: int = 0
     parked: int = 0
-    postponed: int = 0
 
 
 class EmbedStage:
@@ -144,14 +143,12 @@ class EmbedStage:
                 vectors = await self._embedder.embed_documents([job.text for job in jobs], timeout=self._timeout)
         except EmbedderUnavailable as error:
             await self._queue.postpone(jobs, error.retry_after or POSTPONE_SECONDS)
-            self.counts.postponed += len(jobs)
             return
         except EmbeddingRejected as error:
             if await self._probe():
                 await self._part(jobs, str(error))
             else:
                 await self._queue.postpone(jobs, POSTPONE_SECONDS)
-                self.counts.postponed += len(jobs)
             return
         await self._complete(dict(zip((job.row for job in jobs), vectors, strict=True)), jobs)
         self.counts.embedded += len(jobs)

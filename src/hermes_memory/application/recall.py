@@ -160,7 +160,7 @@ class Recall:
         gathered = _Gathered()
         if query.strip():
             await self._gather(request, query, lexemes, gathered)
-        ranked = self._rank(request, lexemes, gathered)
+        ranked = self._rank(lexemes, gathered)
         gathered.timings["total"] = time.monotonic() - started
         return self._answer(request, lexemes, ranked, gathered)
 
@@ -250,7 +250,8 @@ class Recall:
 
     async def _active_generation(self) -> Generation | None:
         if time.monotonic() >= self._generation_until:
-            self._generation = await self._queue.active()
+            with self._store_breaker.guard():
+                self._generation = await self._queue.active()
             settled = self._generation is not None and self._generation.unrelated is not None
             self._generation_until = time.monotonic() + (GENERATION_SECONDS if settled else 1.0)
         return self._generation
@@ -265,9 +266,10 @@ class Recall:
             return
         started = time.monotonic()
         try:
-            known = await self._search.cosines(
-                request.caller, missing, gathered.vector, timeout=max(deadline - anyio.current_time(), 0.01)
-            )
+            with self._store_breaker.guard():
+                known = await self._search.cosines(
+                    request.caller, missing, gathered.vector, timeout=max(deadline - anyio.current_time(), 0.01)
+                )
         except HermesMemoryError as error:
             _note_failure(error, gathered, "vector search failed")
             return
@@ -276,7 +278,7 @@ class Recall:
         gathered.near = [*gathered.near, *extra]
         gathered.timings["cosines"] = time.monotonic() - started
 
-    def _rank(self, request: RecallRequest, lexemes: tuple[str, ...], gathered: _Gathered) -> Sequence[Ranked]:
+    def _rank(self, lexemes: tuple[str, ...], gathered: _Gathered) -> Sequence[Ranked]:
         text = gathered.text or TextMatches(hits=())
         statistics = QueryStatistics(
             lexemes=lexemes,
@@ -292,16 +294,11 @@ class Recall:
         cosines = {hit.row.id: hit.cosine for hit in gathered.near or ()}
         rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in (gathered.text.hits if gathered.text else ())}
         rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
-        # A text leg with room to spare has brought every row that holds a word of the query.
-        complete = len(scores) < TEXT_CANDIDATES
-        return [
-            Candidate(
-                row=row,
-                bm25=scores.get(key, 0.0) if complete or key in scores else self._own.score(row, statistics),
-                cosine=cosines.get(key),
-            )
-            for key, row in rows.items()
-        ]
+        if len(scores) >= TEXT_CANDIDATES:
+            # Without room to spare, the text leg has left out rows that hold words of the query as well.
+            left_out = {key: self._own.score(row, statistics) for key, row in rows.items() if key not in scores}
+            scores.update({key: score for key, score in left_out.items() if score > 0})
+        return [Candidate(row=row, bm25=scores.get(key), cosine=cosines.get(key)) for key, row in rows.items()]
 
     def _calibration(self) -> CosineCalibration:
         generation = self._generation
