@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -197,6 +198,7 @@ class View:
             DeadlineExceeded: The database did not answer in time; the write is accepted and not lost.
             DeliveryRejected: The database refuses the write for good.
         """
+        _seconds(timeout, self._write_timeout)
         operation = await self._services.spool.call(
             lambda: self._services.acceptor.add(
                 self.caller, content, target=parse_target(target), origin=origin, at=at, metadata=metadata, tool=tool
@@ -219,9 +221,10 @@ class View:
             NotVisible: There is no such memory, or it is not the caller's to change.
             InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
         """
+        _seconds(timeout, self._write_timeout)
         operation = await self._services.spool.call(
             lambda: self._services.acceptor.replace(
-                self.caller, ById(id=RowId(entry)), content, origin=origin, tool=tool
+                self.caller, ById(id=_row_id(entry)), content, origin=origin, tool=tool
             )
         )
         return await self._stored(await self._effect(operation, timeout), timeout)
@@ -240,7 +243,8 @@ class View:
             NotVisible: There is no such memory, or it is not the caller's to forget.
             SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
         """
-        await self._effect(await self._removal(ById(id=RowId(entry)), origin=origin, tool=tool), timeout)
+        _seconds(timeout, self._write_timeout)
+        await self._effect(await self._removal(ById(id=_row_id(entry)), origin=origin, tool=tool), timeout)
 
     async def forget_content(
         self, content: str, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None
@@ -252,6 +256,7 @@ class View:
             NotVisible: Nothing has this content, or it is not the caller's to forget.
             SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
         """
+        _seconds(timeout, self._write_timeout)
         # Both are accepted before either is waited for: what is forgotten later is forgotten whatever its target.
         removals = [
             await self._removal(ByContent(target=target, content=content), origin=origin, tool=tool)
@@ -340,8 +345,9 @@ class View:
             StoreUnavailable: The database is out of reach.
             DeadlineExceeded: No answer in time.
         """
-        if not 1 <= limit <= 200:
-            raise InvalidInput("limit must be from 1 to 200", field="limit")
+        if not isinstance(query, str):
+            raise InvalidInput("a query is text", field="query")
+        _require_limit(limit, most=200)
         space = SearchSpace(
             scope=self._scope(scope), kinds=kinds, target=parse_target(target) if target is not None else None
         )
@@ -351,7 +357,7 @@ class View:
                 query=query,
                 space=space,
                 limit=limit,
-                timeout=timeout or self._read_timeout,
+                timeout=_seconds(timeout, self._read_timeout),
                 floor=floor,
                 exclude=exclude,
                 window=window,
@@ -364,7 +370,9 @@ class View:
         Raises:
             NotVisible: There is none, or the caller may not see it: the two look alike.
         """
-        found = await self._services.reader.get(self.caller, RowId(row), timeout=timeout or self._read_timeout)
+        found = await self._services.reader.get(
+            self.caller, _row_id(row), timeout=_seconds(timeout, self._read_timeout)
+        )
         if found is None:
             raise NotVisible("there is no such memory for this caller")
         return found
@@ -382,14 +390,13 @@ class View:
         Raises:
             InvalidInput: An argument is unusable.
         """
-        if not 1 <= limit <= 1000:
-            raise InvalidInput("limit must be from 1 to 1000", field="limit")
+        _require_limit(limit, most=1000)
         return await self._services.reader.entries(
             self.caller,
             self._scope(scope),
             target=parse_target(target) if target is not None else None,
             limit=limit,
-            timeout=timeout or self._read_timeout,
+            timeout=_seconds(timeout, self._read_timeout),
         )
 
     def explain(self, trace: TraceId) -> Trace:
@@ -416,7 +423,7 @@ class View:
 
     async def _outcome(self, operation: Operation, timeout: float | None) -> Outcome:
         return await self._services.deliverer.wait(
-            operation, timeout=timeout or self._write_timeout, patient=self._patient
+            operation, timeout=_seconds(timeout, self._write_timeout), patient=self._patient
         )
 
     async def _effect(self, operation: Operation, timeout: float | None) -> Outcome:
@@ -435,7 +442,35 @@ class View:
         raise NotVisible("the memory was changed or forgotten by somebody else meanwhile")
 
     def _scope(self, scope: str | Scope) -> Scope:
-        return parse_scope(scope, self.caller) if isinstance(scope, str) else scope
+        if isinstance(scope, str):
+            return parse_scope(scope, self.caller)
+        if not isinstance(scope, Scope):
+            raise InvalidInput("a scope is a name or a scope object", field="scope")
+        return scope
+
+
+def _seconds(timeout: float | None, default: float) -> float:
+    """Return the seconds to wait. Writes ask before they accept anything, so that wrong use leaves no write behind.
+
+    Raises:
+        InvalidInput: It is no positive number of seconds.
+    """
+    if timeout is None:
+        return default
+    if not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+        raise InvalidInput("a timeout is a positive number of seconds", field="timeout")
+    return timeout
+
+
+def _row_id(row: object) -> RowId:
+    if not isinstance(row, UUID):
+        raise InvalidInput("a memory is named by its id, a UUID", field="id")
+    return RowId(row)
+
+
+def _require_limit(limit: object, *, most: int) -> None:
+    if not isinstance(limit, int) or not 1 <= limit <= most:
+        raise InvalidInput(f"limit must be from 1 to {most}", field="limit")
 
 
 def parse_target(value: str) -> Target:
