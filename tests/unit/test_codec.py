@@ -68,7 +68,7 @@ turns = st.builds(
     at=moments,
     origin=st.sampled_from(Origin),
     speaker=st.none() | text,
-    occurrence=st.integers(min_value=0),
+    occurrence=st.integers(min_value=0, max_value=(1 << 31) - 1),
     embed=st.booleans(),
     metadata=metadata,
 )

@@ -43,6 +43,9 @@ from hermes_memory.ports.spool import Spool
 
 ENTRY_MAX_CHARS = 65_536
 DELEGATION_MAX_CHARS = 8_192
+TOOL_MAX_CHARS = 200
+EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
+LATEST = datetime(9998, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +119,7 @@ class Acceptor:
         """Accept a durable memory.
 
         Raises:
-            InvalidInput: Nothing is left of the content after cleaning, or it is too large.
+            InvalidInput: Nothing is left of the content after cleaning, it is too large, or the time is out of range.
             SpoolFull: The spool has reached its bound.
         """
         stamp = self._stamp(caller, origin, tool)
@@ -125,7 +128,7 @@ class Acceptor:
                 stamp=stamp,
                 target=target,
                 content=self.prepare(content),
-                at=_aware(at) if at else stamp.accepted_at,
+                at=stamp.accepted_at if at is None else _moment(at),
                 source=source,
                 metadata=_metadata(metadata),
             )
@@ -244,7 +247,7 @@ class Acceptor:
         return TurnDraft(
             role=said.role,
             content=text,
-            at=_aware(said.at) if said.at else accepted_at,
+            at=accepted_at if said.at is None else _moment(said.at),
             origin=_SPOKEN_BY[said.role],
             speaker=self._clean(said.speaker, 200).strip() or None if said.speaker else None,
             occurrence=said.occurrence,
@@ -263,7 +266,8 @@ class Acceptor:
         return selector
 
     def _stamp(self, caller: Caller, origin: Origin, tool: str | None) -> Stamp:
-        return Stamp(operation=OperationId(uuid4()), caller=caller, origin=origin, accepted_at=self._now(), tool=tool)
+        name = None if tool is None else clean_text(tool, max_chars=TOOL_MAX_CHARS) or None
+        return Stamp(operation=OperationId(uuid4()), caller=caller, origin=origin, accepted_at=self._now(), tool=name)
 
     def _put(self, operation: Operation) -> Operation:
         self._spool.put(operation)
@@ -271,8 +275,17 @@ class Acceptor:
         return operation
 
 
-def _aware(moment: datetime) -> datetime:
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _moment(at: object) -> datetime:
+    """Return a time that every part of the memory can hold and show, whatever the zone it is shown in."""
+    if not isinstance(at, datetime):
+        raise InvalidInput("a time is a datetime", field="at")
+    try:
+        moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except OverflowError:
+        moment = datetime.min.replace(tzinfo=UTC)
+    if not EARLIEST <= moment <= LATEST:
+        raise InvalidInput(f"a time is from {EARLIEST.year} to {LATEST.year}", field="at")
+    return moment
 
 
 def _metadata(value: Mapping[str, object] | None) -> Metadata:

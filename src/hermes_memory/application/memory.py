@@ -449,7 +449,7 @@ class View:
         return scope
 
 
-def _seconds(timeout: float | None, default: float) -> float:
+def _seconds(timeout: object, default: float) -> float:
     """Return the seconds to wait. Writes ask before they accept anything, so that wrong use leaves no write behind.
 
     Raises:

@@ -96,10 +96,14 @@ class Caller:
     def __post_init__(self) -> None:
         if not self.theme:
             raise InvalidInput("the theme is empty: name the agent whose memory this is", field="theme")
-        if self.subject is not None and len(self.subject) != SUBJECT_BYTES:
+        if self.subject is not None and not _is_subject(self.subject):
             raise InvalidInput("a subject is 32 bytes: derive it with subject_for(...)", field="subject")
         if self.theme in SINKS and self.subject is None:
             raise InvalidInput("a governed theme needs a subject: whose conversation is it?", field="subject")
+
+
+def _is_subject(value: object) -> bool:
+    return isinstance(value, bytes) and len(value) == SUBJECT_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

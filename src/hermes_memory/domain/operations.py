@@ -141,7 +141,10 @@ class TurnDraft:
 
     Attributes:
         occurrence: How many equal messages of the same role came before in the session. It makes the second "yes"
-            of a session a turn of its own, and the same transcript handed in again no turn at all.
+            of a session a turn of its own, and the same transcript handed in again no turn at all. From 0 to 2³¹ - 1.
+
+    Raises:
+        InvalidInput: The content is empty, or the occurrence is out of range.
     """
 
     role: Role
@@ -155,6 +158,8 @@ class TurnDraft:
 
     def __post_init__(self) -> None:
         _require_content(self.content)
+        if not _is_count(self.occurrence):
+            raise InvalidInput("an occurrence is a whole number from 0 to 2147483647", field="occurrence")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +241,10 @@ def lane_of(operation: Operation) -> str:
 def row_id(operation: OperationId, index: int = 0) -> RowId:
     """Derive the id of the row that an operation makes, `index` counting its rows from 0."""
     return RowId(uuid5(operation, str(index)))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31
 
 
 def _require_content(content: str) -> None:

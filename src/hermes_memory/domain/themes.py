@@ -71,6 +71,8 @@ def canonical_theme(name: str) -> Theme:
     >>> canonical_theme("Morning-Report")
     'morning-report'
     """
+    if not isinstance(name, str):
+        raise InvalidInput("the theme's name is not text", field="theme")
     folded = fold(name)
     if not folded:
         raise InvalidInput("the theme's name is empty: give it at least one visible character", field="theme")

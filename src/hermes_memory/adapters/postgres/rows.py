@@ -110,8 +110,8 @@ def subject_of(record: Record) -> Subject | None:
 
 
 def utc(moment: datetime) -> datetime:
-    """Return an aware moment in UTC."""
-    return moment.astimezone(UTC)
+    """Return a moment in UTC. What the driver gives for infinity has no zone, and cannot be converted from one."""
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _metadata(text: str) -> Metadata:

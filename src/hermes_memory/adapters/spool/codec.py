@@ -43,6 +43,7 @@ from hermes_memory.domain.operations import (
 )
 
 VERSION: Final = 1
+_WRONG_TYPE: Final = "a value is of another type than the write takes: see the signature of the call"
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Plain: TypeAlias = dict[str, Any]
@@ -61,14 +62,22 @@ def encode(operation: Operation) -> bytes:
     """Write an operation as UTF-8 JSON. Lone surrogates survive.
 
     Raises:
-        InvalidInput: The metadata holds something that is not JSON, or is nested too deeply.
+        InvalidInput: The metadata holds something that is not JSON, or is nested too deeply; or a value is of another
+            type than its field.
     """
-    plain = {"v": VERSION, **_plain_operation(operation)}
     try:
-        text = _JSON.encode(plain)
+        text = _JSON.encode({"v": VERSION, **_plain_operation(operation)})
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput("metadata holds only what JSON can: text, numbers, lists", field="metadata") from error
-    return text.encode("utf-8", "surrogatepass")
+    except AttributeError as error:
+        raise InvalidInput(_WRONG_TYPE) from error
+    body = text.encode("utf-8", "surrogatepass")
+    try:
+        # Types are not checked at run time: what cannot be read back is refused now, not taken for damage later.
+        decode(body)
+    except UnreadableOperation as error:
+        raise InvalidInput(_WRONG_TYPE) from error
+    return body
 
 
 def decode(body: bytes) -> Operation:
