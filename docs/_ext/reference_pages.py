@@ -31,7 +31,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "allowed_themes": "Identity",
 }
 """The first setting of each section, in the order in which the settings are declared, and the section's title."""
-_COMPUTED_DEFAULTS: Final[Mapping[str, str]] = {"home": "`$HERMES_HOME`, else `~/.hermes`"}
+_COMPUTED_DEFAULTS: Final[Mapping[str, str]] = {"home": "`~/.hermes`"}
 _TYPE_NAMES: Final[Mapping[type, str]] = {
     bool: "true or false",
     int: "whole number",
@@ -99,7 +99,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 def _setting(name: str, field: FieldInfo) -> Sequence[str]:
     return (
         f"`{name}`",
-        f"`{ENV_PREFIX}{name.upper()}`",
+        "`HERMES_HOME`" if name == "home" else f"`{ENV_PREFIX}{name.upper()}`",
         _type(field),
         _COMPUTED_DEFAULTS.get(name) or _default(field.default),
         field.description or "",

@@ -10,7 +10,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -28,12 +28,14 @@ from pydantic_settings import (
 )
 
 from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.domain.ranking import UNASKED_FLOOR
 
 ENV_PREFIX: Final = "HERMES_MEMORY_"
 NATIVE_FILE: Final = "hermes-memory.json"
 CONFIG_SECTION: Final = "hermes-memory"
+HOME_VARIABLE: Final = f"{ENV_PREFIX}HOME"
 ROLE_PASSWORD: Final = f"{ENV_PREFIX}RUNTIME_PASSWORD"
 """Read by migrate alone: the password to give the runtime role."""
 _PASSWORD: Final = re.compile(r"//[^/@\s]{0,256}:[^/@\s]{1,256}@|\bpassword\s{0,8}=\s{0,8}\S", re.IGNORECASE)
@@ -69,7 +71,10 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
     )
 
-    home: Path = Field(default_factory=default_home, description="The Hermes home this memory belongs to.")
+    home: Path = Field(
+        default_factory=default_home,
+        description="The Hermes home this memory belongs to. An argument, never a variable or key of its own.",
+    )
 
     # Store
     dsn: SecretStr | None = Field(
@@ -113,7 +118,9 @@ class Settings(BaseSettings):
     embed_read_timeout: float = Field(2.0, gt=0, le=60, description="Seconds to wait for a question's vector.")
     embed_write_timeout: float = Field(30.0, gt=0, le=600, description="Seconds to wait for a batch to store.")
     embed_batch: int = Field(32, ge=1, le=256, description="Texts sent to the embedder at once.")
-    embed_parallel: int = Field(4, ge=1, le=16, description="Batches in flight.")
+    embed_parallel: int = Field(
+        4, ge=1, le=16, description="Batches in flight at an endpoint. The local model takes one at a time."
+    )
     embed_policy: Literal["all", "substantive_only", "none"] = Field(
         "all", description="Which captured turns get a vector. All of them stay searchable by text."
     )
@@ -146,20 +153,25 @@ class Settings(BaseSettings):
         "current", description="Where recall_memory and recall_conversation look unless told."
     )
     recall_floor: float = Field(
-        UNASKED_FLOOR, ge=0, le=1, description="Fused score below which nothing is recalled before a turn."
+        UNASKED_FLOOR,
+        ge=0,
+        le=1,
+        description="Fused score below which nothing is recalled before a turn. Without effect under strategy rrf.",
     )
     strategy: Literal["score", "rrf"] = Field(
         "score", description="How the legs are fused: by calibrated scores, or by reciprocal rank."
     )
     half_life_days: float | None = Field(
-        None, gt=0, description="Days after which a memory counts half. Unset means age does not count."
+        None,
+        gt=0,
+        description="Days after which a memory counts half. Unset, and under strategy rrf, age does not count.",
     )
 
     # Identity
     allowed_themes: Names = Field((), description="When set, any other theme becomes 'default'.")
     identity_aliases: dict[str, str] = Field(default_factory=dict, description="Theme names to read as others.")
     bench_patterns: Names = Field(
-        ("skill-bench", "skill-bench-*", "skill-bench:*"), description="Themes that are benchmark traffic."
+        DEFAULT_BENCH_PATTERNS, description="Themes that are benchmark traffic; * stands for any text."
     )
     bench_mode: Literal["bucket", "reject"] = Field(
         "bucket", description="Keep benchmark traffic in its sink, or treat it as 'default'."
@@ -189,7 +201,7 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments, environment, `.env`, native file, the host's `config.yaml`."""
         home = _home.get() or default_home()
-        _refuse_unknown_variables(settings_cls)
+        _refuse_unknown_variables(os.environ, "the environment")
         return (
             init_settings,
             EnvSettingsSource(settings_cls),
@@ -197,6 +209,11 @@ class Settings(BaseSettings):
             _MappingSource(settings_cls, _read_native(home / NATIVE_FILE), str(home / NATIVE_FILE)),
             _MappingSource(settings_cls, _read_host_config(home / "config.yaml"), str(home / "config.yaml")),
         )
+
+    @field_validator("home")
+    @classmethod
+    def _expand_home(cls, value: Path) -> Path:
+        return value.expanduser()
 
     @field_validator("allowed_themes", "bench_patterns", "write_contexts", mode="before")
     @classmethod
@@ -218,6 +235,7 @@ class _HomeDotEnv(DotEnvSettingsSource):
     """The home's `.env`, of which only our variables concern us."""
 
     def __call__(self) -> dict[str, Any]:
+        _refuse_unknown_variables(self.env_vars, str(self.env_file))
         known = self.settings_cls.model_fields
         return {key: value for key, value in super().__call__().items() if key in known}
 
@@ -229,6 +247,8 @@ class _MappingSource(PydanticBaseSettingsSource):
         super().__init__(settings_cls)
         known = settings_cls.model_fields
         for key in values:
+            if key == "home":
+                raise ConfigurationError(f"'home' in {origin} would lead elsewhere than to where it lies: take it out")
             if key not in known:
                 raise ConfigurationError(f"unknown key '{key}' in {origin}{_nearest(key)}")
             if key == "subject_secret" or (key == "dsn" and _PASSWORD.search(str(values[key]))):
@@ -279,13 +299,15 @@ def _read_host_config(path: Path) -> Mapping[str, Any]:
     return {str(key): value for key, value in section.items()}
 
 
-def _refuse_unknown_variables(settings_cls: type[BaseSettings]) -> None:
-    known = {*map(_variable, settings_cls.model_fields), ROLE_PASSWORD}
-    for variable in os.environ:
+def _refuse_unknown_variables(variables: Iterable[str], origin: str) -> None:
+    known = {*map(_variable, Settings.model_fields), ROLE_PASSWORD}
+    for variable in variables:
         name = variable.upper()
+        if name == HOME_VARIABLE:
+            raise ConfigurationError(f"{name} in {origin} means nothing: the home is what HERMES_HOME names")
         if name.startswith(ENV_PREFIX) and name not in known and not name.startswith(f"{ENV_PREFIX}TEST_"):
             near = _nearest(name.removeprefix(ENV_PREFIX).lower(), _variable)
-            raise ConfigurationError(f"unknown variable {variable} in the environment{near}")
+            raise ConfigurationError(f"unknown variable {name} in {origin}{near}")
 
 
 def _variable(key: str) -> str:

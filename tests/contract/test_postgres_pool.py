@@ -101,6 +101,20 @@ async def test_a_slow_write_is_of_unknown_fate(pool: Pool) -> None:
         await _ask(pool, "select pg_sleep(60)", timeout=0.3, read_only=False)
 
 
+async def test_a_statement_that_writes_has_a_limit_of_its_own_within_the_time_of_its_transaction(
+    server: TestServer,
+) -> None:
+    pool = Pool(server.superuser_dsn, command_timeout=0.3)
+    try:
+        with anyio.fail_after(HANG_GUARD):
+            with pytest.raises(StoreUnavailable):
+                await _ask(pool, "select pg_sleep(60)", timeout=120.0, read_only=False)
+            # The time of a question is the asker's to choose.
+            assert await _ask(pool, "select 1 from pg_sleep(1)", timeout=HANG_GUARD) == 1
+    finally:
+        await pool.close()
+
+
 async def test_a_busy_pool_is_told_when_the_time_is_over(pool: Pool) -> None:
     async with anyio.create_task_group() as group:
         for _ in range(2):

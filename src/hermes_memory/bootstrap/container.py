@@ -34,6 +34,8 @@ from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.settings import Settings
 
+STATEMENTS_A_BATCH: Final = 3
+"""How many statements a batch of writes, or the wait for one, may take at their longest."""
 LOCAL_LEASE_SECONDS: Final = 15.0
 """A batch takes the local model well under a second; a busy machine may take some more."""
 
@@ -61,6 +63,10 @@ def _store_host(settings: Settings, local: LocalHalf, embedder: Embedder | None,
         read_policy=settings.read_policy,
         generation=(embedder.model, embedder.dimension) if embedder else None,
     )
+
+
+def _delivery(settings: Settings, pool: Pool, analyzer: Analyzer) -> PostgresDelivery:
+    return PostgresDelivery(pool, analyze=analyzer.analyze, timeout=settings.command_timeout * STATEMENTS_A_BATCH)
 
 
 def _ranking(settings: Settings) -> RankingPolicy:
@@ -110,7 +116,7 @@ def _memory(settings: Settings, local: LocalHalf, services: Services, embedder: 
         services,
         subject_for=local.subject_for,
         embeds=embedder is not None,
-        write_timeout=settings.command_timeout * 3,
+        write_timeout=settings.command_timeout * STATEMENTS_A_BATCH,
         read_timeout=settings.tool_timeout,
     )
 
@@ -132,7 +138,7 @@ class Container(containers.DeclarativeContainer):
     worker = providers.Singleton(Worker)
     host = providers.Singleton(_store_host, settings, local, embedder, worker)
     pool = providers.Singleton(_pool, settings, host)
-    delivery = providers.Singleton(PostgresDelivery, pool, analyze=analyzer.provided.analyze)
+    delivery = providers.Singleton(_delivery, settings, pool, analyzer)
     search = providers.Singleton(PostgresSearch, pool)
     reader = providers.Singleton(PostgresReader, pool)
     queue = providers.Singleton(PostgresEmbeddingQueue, pool)

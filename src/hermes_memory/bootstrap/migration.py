@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from hermes_memory.adapters.postgres.migrator import MigrationReport
+from hermes_memory.adapters.postgres.migrator import FLEET_PARTITIONS, MigrationReport
 from hermes_memory.adapters.postgres.migrator import migrate as migrate_database
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.settings import Settings
-
-FLEET_PARTITIONS: Final = 32
 
 
 async def migrate(

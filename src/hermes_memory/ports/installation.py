@@ -35,10 +35,15 @@ class StoreInspector(Protocol):
 
         Raises:
             StoreUnavailable: The database cannot be reached.
+            DeadlineExceeded: It did not answer in time.
             SchemaNotApplied: The schema is missing or older than this version needs; names the command to run.
         """
         ...
 
     async def counts(self) -> Mapping[str, int]:
-        """Count rows by kind over all themes, for operators: themes, entries, turns, vectors, waiting, parked."""
+        """Count rows by kind over all themes, for operators: themes, entries, turns, vectors, waiting, parked.
+
+        Raises:
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `verify`.
+        """
         ...

@@ -61,7 +61,7 @@ class PostgresInspector:
 
     async def counts(self) -> Mapping[str, int]:
         """Count rows over all themes; see `StoreInspector.counts`."""
-        async with self._pool.transaction(None, timeout=self._timeout) as transaction:
+        async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
             counted = await transaction.fetch_row(COUNTS)
         return dict(counted.items()) if counted else {}
 

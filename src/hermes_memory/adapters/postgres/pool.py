@@ -24,20 +24,21 @@ CLIENT_GRACE_SECONDS: Final = 0.1
 
 
 class Transaction:
-    """An open transaction on behalf of a caller; every statement ends with the transaction's time budget.
+    """An open transaction on behalf of a caller; every statement ends with the transaction's time, or its own limit.
 
     Its methods raise what the driver raises: `Pool.transaction` translates it.
     """
 
-    __slots__ = ("_connection", "_context", "_deadline")
+    __slots__ = ("_connection", "_context", "_deadline", "_longest")
 
-    def __init__(self, connection: Connection, deadline: float, caller: Caller | None) -> None:
+    def __init__(self, connection: Connection, deadline: float, longest: float, caller: Caller | None) -> None:
         self._connection = connection
         self._deadline = deadline
+        self._longest = longest
         self._context = caller_settings(caller)
 
     def remaining(self) -> float:
-        """Return the seconds left.
+        """Return the seconds that the next statement may take.
 
         Raises:
             TimeoutError: There are none.
@@ -45,7 +46,7 @@ class Transaction:
         left = self._deadline - asyncio.get_running_loop().time()
         if left <= 0:
             raise TimeoutError
-        return left + CLIENT_GRACE_SECONDS
+        return min(left, self._longest) + CLIENT_GRACE_SECONDS
 
     async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
         """Run a statement and return its rows."""
@@ -83,7 +84,7 @@ class Pool:
         dsn: Address of the database, or what returns it when the first connection is needed.
         max_size: Connections at most.
         connect_timeout: Seconds to wait for a connection.
-        command_timeout: Seconds to wait for a statement that has no other limit.
+        command_timeout: Seconds to wait for one statement of a transaction that writes.
         statement_cache_size: Prepared statements a connection keeps; 0 behind a transaction pooler.
         idle_seconds: Seconds after which an unused connection is closed.
         application_name: What the server's activity view shows.
@@ -95,7 +96,7 @@ class Pool:
         *,
         max_size: int = 4,
         connect_timeout: float = 3.0,
-        command_timeout: float = 5.0,
+        command_timeout: float = 10.0,
         statement_cache_size: int = 100,
         idle_seconds: float = 30.0,
         application_name: str = "hermes_memory",
@@ -137,10 +138,11 @@ class Pool:
         deadline = asyncio.get_running_loop().time() + timeout
         with translated(DeadlineExceeded if read_only else StoreUnavailable):
             async with self._connection(timeout) as connection:
-                transaction = Transaction(connection, deadline, caller)
+                longest = timeout if read_only else min(timeout, self._command_timeout)
+                transaction = Transaction(connection, deadline, longest, caller)
                 try:
                     # Several statements without arguments travel as one message: one round trip, not five.
-                    await transaction.execute(opening(caller, read_only=read_only, timeout=timeout, settings=settings))
+                    await transaction.execute(opening(caller, read_only=read_only, timeout=longest, settings=settings))
                     yield transaction
                     await transaction.execute("commit")
                 except BaseException:

@@ -1,0 +1,63 @@
+"""The settings: where they come from, and what is refused with a sentence that helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hermes_memory import ConfigurationError, Settings
+from hermes_memory.domain.identity import IdentityPolicy
+
+
+@pytest.mark.parametrize("origin", ["environment", ".env"])
+def test_a_misspelt_variable_is_refused_with_the_nearest_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str
+) -> None:
+    if origin == ".env":
+        (tmp_path / ".env").write_text("OTHERS_KEY=x\nHERMES_MEMORY_POOLSIZE=2\n", encoding="utf-8")
+    else:
+        monkeypatch.setenv("HERMES_MEMORY_POOLSIZE", "2")
+
+    with pytest.raises(ConfigurationError, match=r"HERMES_MEMORY_POOLSIZE.*did you mean 'HERMES_MEMORY_POOL_SIZE'"):
+        Settings(home=tmp_path)
+
+
+def test_the_variables_of_others_in_the_homes_own_file_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "OPENAI_API_KEY=x\nHERMES_MEMORY_POOL_SIZE=2\nHERMES_MEMORY_RUNTIME_PASSWORD=y\n", encoding="utf-8"
+    )
+
+    assert Settings(home=tmp_path).pool_size == 2
+
+
+@pytest.mark.parametrize("origin", ["environment", ".env", "hermes-memory.json", "config.yaml"])
+def test_no_source_inside_a_home_may_name_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str
+) -> None:
+    texts = {
+        ".env": "HERMES_MEMORY_HOME=/elsewhere\n",
+        "hermes-memory.json": '{"home": "/elsewhere"}',
+        "config.yaml": "plugins: {hermes-memory: {home: /elsewhere}}",
+    }
+    if origin == "environment":
+        monkeypatch.setenv("HERMES_MEMORY_HOME", "/elsewhere")
+    else:
+        (tmp_path / origin).write_text(texts[origin], encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match=r"(?i)home"):
+        Settings(home=tmp_path)
+
+
+def test_a_home_may_be_written_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "hermes-memory.json").write_text('{"pool_size": 7}', encoding="utf-8")
+
+    settings = Settings(home=Path("~/agents"))
+
+    assert (settings.home, settings.pool_size) == (tmp_path / "agents", 7)
+
+
+def test_benchmarks_are_recognised_by_default_as_the_identity_rules_say(tmp_path: Path) -> None:
+    assert Settings(home=tmp_path).bench_patterns == IdentityPolicy().bench_patterns
