@@ -40,6 +40,7 @@ class DeliveryCounts:
 
     delivered: int = 0
     buried: int = 0
+    postponed: int = 0
 
 
 class Deliverer:
@@ -67,7 +68,7 @@ class Deliverer:
         self.doorbell = Doorbell()
         self.counts = DeliveryCounts()
         self.leads = False
-        self._obstacle: str | None = None
+        self.obstacle: str | None = None
 
     async def run(self) -> None:
         """Deliver until cancelled. A spool that cannot be used for now is tried again."""
@@ -158,6 +159,7 @@ class Deliverer:
             with self._breaker.guard():
                 outcomes = await self._store.apply(operations)
         except StoreUnavailable as error:
+            self.counts.postponed += len(operations)
             logger.debug("delivery waits for the database", extra={"action": "deliver.wait", "cause": str(error)})
             return POLL_SECONDS
         except (SchemaNotApplied, ConfigurationError) as error:
@@ -232,11 +234,11 @@ class Deliverer:
 
     def _note_obstacle(self, problem: str | None) -> None:
         """Tell of a new obstacle, and of its end, once each."""
-        if problem and problem != self._obstacle:
+        if problem and problem != self.obstacle:
             logger.error(
                 "delivery stops until this is mended; what was accepted is kept",
                 extra={"action": "deliver.stopped", "cause": problem},
             )
-        elif problem is None and self._obstacle is not None:
+        elif problem is None and self.obstacle is not None:
             logger.info("delivery goes on", extra={"action": "deliver.resumed"})
-        self._obstacle = problem
+        self.obstacle = problem
