@@ -36,6 +36,8 @@ class Ambient:
         self._runtime = runtime
         self._lock = threading.Lock()
         self._queued: OrderedDict[tuple[Binding, str], _Queued] = OrderedDict()
+        self.shown = 0
+        """How many memories the last block held."""
 
     def block(self, binding: Binding, query: str) -> str:
         """Return the block for a question, "" when nothing relevant is known.
@@ -43,6 +45,12 @@ class Ambient:
         Raises:
             HermesMemoryError: The memory could not answer in time.
         """
+        self.shown = 0
+        block = self._block(binding, query)
+        self.shown = sum(line.startswith("- ") for line in block.splitlines())
+        return block
+
+    def _block(self, binding: Binding, query: str) -> str:
         if not self._runtime.settings.prefetch or is_trivial_query(query):
             return ""
         queued = self._take(binding, query)

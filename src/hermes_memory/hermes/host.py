@@ -50,6 +50,12 @@ def secret_reader() -> Callable[[str], str | None]:
     return scope.get
 
 
+def recall_status(label: str, count: int) -> Any:
+    """Return the host's note on what a recall brought, None where the host knows no such note."""
+    kind = _taken("agent.memory_provider", "RecallStatus")
+    return kind(provider_label=label, count=count, glyph="◇") if kind is not None else None
+
+
 def read_settings(home: Path | None, secret: Callable[[str], str | None]) -> Settings:
     """Read the settings of a home, secrets from the agent's own scope.
 

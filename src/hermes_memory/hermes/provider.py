@@ -21,7 +21,7 @@ from hermes_memory.hermes import config_schema
 from hermes_memory.hermes.ambient import Ambient
 from hermes_memory.hermes.capture import Capture
 from hermes_memory.hermes.guard import never_raises, no_facts, no_paths, nothing
-from hermes_memory.hermes.host import HostProvider, read_settings, secret_reader
+from hermes_memory.hermes.host import HostProvider, read_settings, recall_status, secret_reader
 from hermes_memory.hermes.host_values import holds_text, text_or_none
 from hermes_memory.hermes.notebook_watch import NotebookWatch
 from hermes_memory.hermes.runtime import Handle, Runtime, acquire, release
@@ -138,6 +138,11 @@ class HermesMemoryProvider(HostProvider):
         self._reconcile()
 
     @never_raises(nothing)
+    def initialize_for_inspection(self, session_id: str = "", **facts: Any) -> None:
+        """Get ready to be looked at only: everything a host inspects here needs no runtime."""
+        self._problem = _obstacle(_home_of(facts))
+
+    @never_raises(nothing)
     def shutdown(self) -> None:
         """Deliver for a bounded time and let go of the runtime. What is not delivered waits in the spool.
 
@@ -169,6 +174,13 @@ class HermesMemoryProvider(HostProvider):
         if binding is None or runtime is None or self._ambient is None or not holds_text(query):
             return ""
         return self._ambient.block(binding, query)
+
+    @never_raises(nothing)
+    def recall_status(self) -> Any:
+        """Return what the last recall brought, in the host's own type; None for a host that has none."""
+        if self._ambient is None or not self._ambient.shown:
+            return None
+        return recall_status(PROVIDER_NAME, self._ambient.shown)
 
     @never_raises(nothing)
     def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
