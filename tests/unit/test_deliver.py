@@ -1,34 +1,47 @@
-"""Delivering: what stands in its way is waited for, and only what the store refuses for good is set aside."""
+"""Delivering: everything accepted has its effect once, in order, whatever stands in its way meanwhile.
+
+What stands in its way is waited for, and only what the store refuses for good is set aside.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 import anyio
 import pytest
+from tests.support.faulty import FaultyDelivery
+from tests.support.inprocess import GUARD, MOMENT, until
 
+from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.spool import InMemoryLeadership, InMemorySpool
-from hermes_memory.adapters.inmemory.store import InMemoryStore
 from hermes_memory.application.breaker import STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.worker import Worker
 from hermes_memory.domain.errors import (
     ConfigurationError,
+    DeadlineExceeded,
     DeliveryRejected,
     HermesMemoryError,
     SchemaNotApplied,
     StoreUnavailable,
 )
-from hermes_memory.domain.model import Caller, OperationId
-from hermes_memory.domain.operations import AddEntry, Operation, Outcome
+from hermes_memory.domain.model import OperationId
+from hermes_memory.domain.operations import Effect, Operation, Outcome
 from hermes_memory.ports.spool import Spooled
-from hermes_memory.testing.making import add
+from hermes_memory.testing.making import add, by_content, record, remove, said
 
-GUARD = 20.0
+AWAY = StoreUnavailable("the database is away")
+NO_SCHEMA = SchemaNotApplied("run hermes-memory migrate")
+MISCONFIGURED = ConfigurationError("the database address is not usable")
+
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 class StumblingSpool(InMemorySpool):
@@ -46,45 +59,250 @@ class StumblingSpool(InMemorySpool):
         return super().due(limit)
 
 
-@dataclass(slots=True)
-class StumblingStore:
-    """A store that answers the first batches with errors, and refuses one content for good."""
+@dataclass
+class Side:
+    """One process's deliverer before a store."""
 
+    spool: InMemorySpool = field(default_factory=InMemorySpool)
     store: InMemoryStore = field(default_factory=lambda: InMemoryStore(analyze=str.split))
-    errors: list[Exception] = field(default_factory=list)
-    poison: str = ""
+    leadership: InMemoryLeadership = field(default_factory=InMemoryLeadership)
+    batch: int = 200
+    pause: float = MOMENT
+    heard: list[Sequence[Outcome]] = field(default_factory=list)
 
-    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
-        if self.errors:
-            raise self.errors.pop(0)
-        if any(isinstance(each, AddEntry) and each.content == self.poison for each in operations):
-            raise DeliveryRejected("refused", reason="poison")
-        return await self.store.delivery.apply(operations)
+    def __post_init__(self) -> None:
+        self.delivery = FaultyDelivery(self.store.delivery)
+        self.breaker = Breaker(STORE, failures=1, delay=self.pause, longest_delay=self.pause)
+        self.deliverer = Deliverer(
+            SpoolAccess(self.spool, Worker()),
+            self.leadership,
+            self.delivery,
+            breaker=self.breaker,
+            batch=self.batch,
+            delivered=self._hear,
+        )
 
-    async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
-        return await self.store.delivery.outcome(caller, operation)
+    async def _hear(self, outcomes: Sequence[Outcome]) -> None:
+        self.heard.append(outcomes)
+
+    def accept(self, *operations: Operation) -> None:
+        for operation in operations:
+            self.spool.put(operation)
+
+    def beside(self, seat: threading.Lock) -> Side:
+        """Return another process of the same home, with the same seat to lead from."""
+        return Side(spool=self.spool, store=self.store, leadership=InMemoryLeadership(seat))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Deliverer]:
+        with anyio.fail_after(GUARD):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self.deliverer.run)
+                yield self.deliverer
+                tasks.cancel_scope.cancel()
+
+    async def deliver_all(self) -> None:
+        async with self.running():
+            await until(lambda: not self.spool.pending_before())
 
 
-async def deliver_all(spool: InMemorySpool, store: StumblingStore) -> Deliverer:
-    """Deliver until nothing waits any more."""
-    breaker = Breaker(STORE, failures=1, delay=0.01)
-    deliverer = Deliverer(SpoolAccess(spool, Worker()), InMemoryLeadership(), store, breaker=breaker)
-    with anyio.fail_after(GUARD):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(deliverer.run)
-            while spool.status().depth:
-                await anyio.sleep(0.02)
-            tasks.cancel_scope.cancel()
-    return deliverer
+def notes(count: int) -> list[Operation]:
+    return [add(f"note {number:03}") for number in range(count)]
 
 
-@contextmanager
-def logged(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
-    """Collect the messages of the deliverer that an operator would see."""
-    messages: list[str] = []
-    with caplog.at_level(logging.WARNING, logger="hermes_memory.application.deliver"):
-        yield messages
-    messages += [record.getMessage() for record in caplog.records]
+def texts(count: int, *, without: Sequence[int] = ()) -> list[str]:
+    return [f"note {number:03}" for number in range(count) if number not in without]
+
+
+def told(caplog: pytest.LogCaptureFixture, action: str) -> list[object]:
+    """Return the causes that were logged under an action."""
+    return [vars(entry).get("cause") for entry in caplog.records if vars(entry).get("action") == action]
+
+
+@pytest.fixture
+def side() -> Side:
+    return Side()
+
+
+async def test_everything_is_delivered_in_the_order_of_acceptance_in_batches() -> None:
+    side = Side(batch=4)
+    side.accept(*notes(10))
+    await side.deliver_all()
+
+    assert side.delivery.batches == [texts(10)[:4], texts(10)[4:8], texts(10)[8:]]
+    assert (side.deliverer.counts.delivered, side.deliverer.counts.buried) == (10, 0)
+
+
+async def test_the_outcomes_of_each_batch_are_told_in_its_order(side: Side) -> None:
+    operations = notes(3)
+    side.accept(*operations)
+    await side.deliver_all()
+
+    assert [[outcome.operation for outcome in batch] for batch in side.heard] == [
+        [operation.stamp.operation for operation in operations]
+    ]
+
+
+async def test_what_is_accepted_while_it_waits_is_delivered_when_the_bell_rings(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes_memory.application.deliver.POLL_SECONDS", 3_600.0)
+    async with side.running() as deliverer:
+        await until(lambda: deliverer.leads)
+        await anyio.sleep(0.02)
+        side.accept(*notes(1))
+        deliverer.doorbell.ring_from_thread()
+        await until(lambda: side.delivery.applied)
+
+    assert side.delivery.applied == texts(1)
+
+
+async def test_what_another_process_accepts_is_delivered_without_a_ring(side: Side) -> None:
+    async with side.running() as deliverer:
+        await until(lambda: deliverer.leads)
+        side.accept(*notes(1))
+        await until(lambda: side.delivery.applied)
+
+    assert side.delivery.applied == texts(1)
+
+
+@pytest.mark.parametrize("poison", [(0,), (99,), (42,), (0, 1, 50, 98, 99), tuple(range(100))])
+async def test_poison_is_found_and_buried_and_all_others_are_delivered_in_order(
+    side: Side, poison: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    side.accept(*notes(100))
+    side.delivery.refused = {f"note {number:03}" for number in poison}
+    await side.deliver_all()
+
+    assert side.delivery.applied == texts(100, without=poison)
+    assert [letter.reason for letter in side.spool.dead()] == ["22021 refused"] * len(poison)
+    assert side.deliverer.counts.buried == len(poison)
+    assert side.deliverer.counts.delivered == 100 - len(poison)
+    assert len(told(caplog, "deliver.buried")) == len(poison)
+    assert not any("note" in str(vars(entry)) for entry in caplog.records)
+
+
+async def test_one_poisoned_write_among_many_is_found_by_halving(side: Side) -> None:
+    side.accept(*notes(128))
+    side.delivery.refused = {"note 077"}
+    await side.deliver_all()
+
+    # A refusal a level, and an acceptance of the other half: 2 log2 n + 1 at most.
+    assert side.delivery.applying.calls <= 15
+
+
+async def test_writes_of_the_same_lane_go_on_after_a_buried_one(side: Side) -> None:
+    side.accept(
+        add("the vault is number 13"),
+        add("poisoned"),
+        record(said("first said"), said("then said")),
+        remove(by_content("the vault is number 13")),
+    )
+    side.delivery.refused = {"poisoned"}
+    await side.deliver_all()
+    async with side.running():
+        side.accept(add("later"))
+        await until(lambda: not side.spool.pending_before())
+
+    assert len(side.spool.dead()) == 1
+    counts = await side.store.inspector.counts()
+    assert (counts["entries"], counts["turns"]) == (1, 2)
+    assert side.delivery.applied[-1] == "later"
+
+
+async def test_what_the_real_store_refuses_is_buried_with_the_reason_it_gives(side: Side) -> None:
+    side.accept(add("fine"), add("half a character: \ud83d"), add("fine too"))
+    await side.deliver_all()
+
+    assert side.delivery.applied == ["fine", "fine too"]
+    assert [letter.reason for letter in side.spool.dead()] == ["text holds a lone surrogate"]
+
+
+async def test_an_unexpected_error_of_the_store_buries_only_what_causes_it(
+    side: Side, caplog: pytest.LogCaptureFixture
+) -> None:
+    side.accept(*notes(2))
+    side.delivery.applying.come(ZeroDivisionError(), ZeroDivisionError())
+    await side.deliver_all()
+
+    assert side.delivery.applied == ["note 001"]
+    assert [letter.reason for letter in side.spool.dead()] == ["unexpected ZeroDivisionError"]
+    assert any(record.exc_info for record in caplog.records)
+
+
+async def test_buried_writes_that_are_put_back_in_line_are_delivered(side: Side) -> None:
+    side.accept(*notes(3))
+    side.delivery.refused = {"note 001"}
+    await side.deliver_all()
+    side.delivery.refused = set()
+    side.spool.retry_dead()
+    await side.deliver_all()
+
+    assert side.delivery.applied == ["note 000", "note 002", "note 001"]
+    assert side.spool.dead() == []
+
+
+async def test_a_transient_failure_keeps_everything_and_is_tried_again(side: Side) -> None:
+    side.accept(*notes(10))
+    side.delivery.applying.come(*[AWAY] * 3)
+    await side.deliver_all()
+
+    assert side.delivery.applying.calls == 4
+    assert side.delivery.batches == [texts(10)]
+    assert side.spool.dead() == []
+
+
+async def test_an_outage_while_poison_is_sought_buries_nobody_else(side: Side) -> None:
+    side.accept(*notes(16))
+    side.delivery.refused = {"note 005"}
+    rejected = DeliveryRejected("refused", reason="22021 refused")
+    side.delivery.applying.come(rejected, rejected, AWAY)
+    await side.deliver_all()
+
+    assert side.delivery.applied == texts(16, without=[5])
+    assert len(side.spool.dead()) == 1
+
+
+async def test_a_store_that_is_away_is_not_asked_again_before_its_breaker_lets_a_probe_through() -> None:
+    side = Side(pause=3_600.0)
+    side.accept(*notes(1))
+    side.delivery.applying.standing = AWAY
+    async with side.running() as deliverer:
+        await until(lambda: side.delivery.applying.calls)
+        for _ in range(20):
+            deliverer.doorbell.ring()
+            await anyio.sleep(0.001)
+
+    assert side.delivery.applying.calls == 1
+
+
+async def test_a_batch_that_was_applied_without_an_answer_has_its_effect_once(side: Side) -> None:
+    side.accept(*notes(5))
+    side.delivery.forgets_to_answer = 2
+    await side.deliver_all()
+
+    assert len(side.delivery.batches) == 3
+    assert (await side.store.inspector.counts())["entries"] == 5
+    assert [outcome.effect for outcome in side.heard[-1]] == [Effect.STORED] * 5
+
+
+@pytest.mark.parametrize("obstacle", [NO_SCHEMA, MISCONFIGURED], ids=lambda error: type(error).__name__)
+async def test_what_an_operator_must_mend_stops_delivery_keeps_all_is_told_once_and_ends_by_itself(
+    side: Side, obstacle: HermesMemoryError, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    side.accept(*notes(3))
+    side.delivery.applying.standing = obstacle
+    async with side.running():
+        await until(lambda: side.delivery.applying.calls >= 3)
+        waiting, dead = side.spool.pending_before(), side.spool.dead()
+        side.delivery.applying.standing = None
+        await until(lambda: not side.spool.pending_before())
+
+    assert (waiting, dead) == (3, [])
+    assert side.delivery.applied == texts(3)
+    assert told(caplog, "deliver.stopped") == [str(obstacle)]
+    assert len(told(caplog, "deliver.resumed")) == 1
 
 
 @pytest.mark.parametrize(
@@ -95,44 +313,210 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
 async def test_a_spool_that_cannot_be_used_for_a_while_does_not_end_delivery(
     error: HermesMemoryError, caplog: pytest.LogCaptureFixture
 ) -> None:
-    spool, store = StumblingSpool(error, times=2), StumblingStore()
-    spool.put(add("kept"))
+    side = Side(spool=StumblingSpool(error, times=2))
+    side.accept(*notes(1))
+    await side.deliver_all()
 
-    with logged(caplog) as messages:
-        deliverer = await deliver_all(spool, store)
-
-    assert deliverer.counts.delivered == 1
-    assert len(messages) == 1
+    assert side.delivery.applied == texts(1)
+    assert told(caplog, "deliver.stopped") == [str(error)]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        StoreUnavailable("out of reach"),
-        SchemaNotApplied("no schema: run migrate"),
-        ConfigurationError("the database address is not usable"),
-    ],
-    ids=lambda error: type(error).__name__,
-)
-async def test_what_an_operator_has_to_mend_sets_no_write_aside(error: HermesMemoryError) -> None:
-    spool, store = InMemorySpool(), StumblingStore(errors=[error])
-    for number in range(3):
-        spool.put(add(f"note {number}"))
+async def test_only_the_leader_delivers_and_a_follower_takes_over_when_it_goes(side: Side) -> None:
+    seat = threading.Lock()
+    one, other = side.beside(seat), side.beside(seat)
+    async with other.running():
+        await until(lambda: other.deliverer.leads)
+        async with one.running():
+            side.accept(*notes(2))
+            await until(lambda: not side.spool.pending_before())
+            await anyio.sleep(0.03)
+            led = (one.deliverer.leads, other.deliverer.leads)
+    async with one.running():
+        side.accept(add("later"))
+        await until(lambda: not side.spool.pending_before())
 
-    deliverer = await deliver_all(spool, store)
+    assert led == (False, True)
+    assert other.delivery.applied == texts(2)
+    assert one.delivery.applied == ["later"]
+    assert one.deliverer.leads
 
-    assert (deliverer.counts.delivered, deliverer.counts.buried) == (3, 0)
-    assert spool.dead() == []
+
+async def test_a_deliverer_that_ends_gives_its_seat_away(side: Side) -> None:
+    seat = threading.Lock()
+    one = side.beside(seat)
+    async with one.running():
+        await until(lambda: one.deliverer.leads)
+
+    assert seat.acquire(blocking=False)
 
 
-async def test_only_the_write_that_the_store_refuses_for_good_is_set_aside() -> None:
-    spool, store = InMemorySpool(), StumblingStore(poison="note 3")
-    for number in range(8):
-        spool.put(add(f"note {number}"))
+async def test_wait_returns_the_outcome_of_the_write(side: Side) -> None:
+    operation = add("the vault is number 13")
+    side.accept(operation)
+    async with side.running() as deliverer:
+        outcome = await deliverer.wait(operation, timeout=GUARD)
 
-    deliverer = await deliver_all(spool, store)
+    assert (outcome.operation, outcome.effect) == (operation.stamp.operation, Effect.STORED)
+    assert outcome.row is not None
 
-    (letter,) = spool.dead()
-    assert isinstance(letter.operation, AddEntry)
-    assert (letter.operation.content, letter.reason) == ("note 3", "poison")
-    assert (deliverer.counts.delivered, deliverer.counts.buried) == (7, 1)
+
+async def test_wait_tells_what_became_of_a_write_without_effect(side: Side) -> None:
+    first, again, gone = add("twice"), add("twice"), remove(by_content("never there"))
+    side.accept(first, again, gone)
+    async with side.running() as deliverer:
+        outcomes = [await deliverer.wait(operation, timeout=GUARD) for operation in (again, gone)]
+
+    assert [outcome.effect for outcome in outcomes] == [Effect.UNCHANGED, Effect.NOT_FOUND]
+
+
+async def test_wait_returns_the_outcome_when_another_process_delivered(side: Side) -> None:
+    seat = threading.Lock()
+    leader, follower = side.beside(seat), side.beside(seat)
+    operation = add("the vault is number 13")
+    async with leader.running():
+        await until(lambda: leader.deliverer.leads)
+        async with follower.running():
+            side.accept(operation)
+            outcome = await follower.deliverer.wait(operation, timeout=GUARD)
+
+    assert follower.delivery.applied == []
+    assert outcome.effect is Effect.STORED
+    assert outcome.row is not None
+
+
+async def test_wait_asks_again_for_a_recorded_outcome_while_the_store_is_away(side: Side) -> None:
+    operation = add("the vault is number 13")
+    await side.store.delivery.apply([operation])
+    side.delivery.asking.come(AWAY, AWAY)
+
+    outcome = await side.deliverer.wait(operation, timeout=GUARD)
+    assert side.delivery.asking.calls == 3
+    assert outcome.effect is Effect.STORED
+
+
+async def test_wait_raises_the_reason_for_which_a_write_was_buried_here_or_elsewhere(side: Side) -> None:
+    operation = add("poisoned")
+    side.accept(operation)
+    side.delivery.refused = {"poisoned"}
+    async with side.running() as deliverer:
+        with pytest.raises(DeliveryRejected) as here:
+            await deliverer.wait(operation, timeout=GUARD)
+    elsewhere = Side(spool=side.spool, store=side.store)
+    with pytest.raises(DeliveryRejected) as there:
+        await elsewhere.deliverer.wait(operation, timeout=GUARD)
+
+    assert here.value.reason == there.value.reason == "22021 refused"
+
+
+async def test_wait_gives_up_after_its_time_and_the_write_stays_accepted(side: Side) -> None:
+    operation = add("the vault is number 13")
+    side.accept(operation)
+    side.delivery.applying.hangs = True
+    async with side.running() as deliverer:
+        with pytest.raises(DeadlineExceeded, match="not lost"):
+            await deliverer.wait(operation, timeout=0.05)
+
+    assert side.spool.pending(operation.stamp.operation)
+    await Side(spool=side.spool, store=side.store).deliver_all()
+    assert (await side.store.inspector.counts())["entries"] == 1
+
+
+async def test_an_impatient_wait_gives_up_as_soon_as_the_store_is_known_to_be_away() -> None:
+    side = Side(pause=3_600.0)
+    operation = add("the vault is number 13")
+    side.accept(operation)
+    side.delivery.applying.standing = AWAY
+    async with side.running() as deliverer:
+        started = time.monotonic()
+        with pytest.raises(DeadlineExceeded):
+            await deliverer.wait(operation, timeout=3_600.0, patient=False)
+
+    assert time.monotonic() - started < GUARD
+    assert side.spool.pending(operation.stamp.operation)
+
+
+async def test_a_patient_wait_outlasts_an_outage(side: Side) -> None:
+    operation = add("the vault is number 13")
+    side.accept(operation)
+    side.delivery.applying.come(*[AWAY] * 5)
+    async with side.running() as deliverer:
+        outcome = await deliverer.wait(operation, timeout=GUARD)
+
+    assert outcome.effect is Effect.STORED
+
+
+async def test_nothing_of_a_wait_stays_behind(side: Side) -> None:
+    operation = add("the vault is number 13")
+    side.accept(operation)
+    async with side.running() as deliverer:
+        await deliverer.wait(operation, timeout=GUARD)
+        side.delivery.applying.hangs = True
+        hanging = add("another")
+        side.accept(hanging)
+        with pytest.raises(DeadlineExceeded):
+            await deliverer.wait(hanging, timeout=0.03)
+
+    assert not side.deliverer._watched
+
+
+async def test_drained_waits_for_what_was_accepted_before_and_for_nothing_else(side: Side) -> None:
+    side.accept(*notes(3))
+    async with side.running() as deliverer:
+        drained = await deliverer.drained(timeout=GUARD)
+        waiting = side.spool.pending_before()
+        side.delivery.applying.hangs = True
+        side.accept(add("later"))
+        late = await deliverer.drained(timeout=0.05)
+
+    assert (drained, waiting, late) == (True, 0, False)
+
+
+async def test_drained_counts_what_another_process_delivers(side: Side) -> None:
+    seat = threading.Lock()
+    leader, follower = side.beside(seat), side.beside(seat)
+    async with leader.running():
+        await until(lambda: leader.deliverer.leads)
+        side.accept(*notes(3))
+
+        assert await follower.deliverer.drained(timeout=GUARD)
+
+
+async def test_an_empty_spool_is_drained_at_once_even_without_anybody_who_delivers(side: Side) -> None:
+    assert await side.deliverer.drained(timeout=0.5)
+
+
+async def test_an_impatient_drain_gives_up_at_once_on_a_store_that_is_away() -> None:
+    side = Side(pause=3_600.0)
+    side.accept(*notes(1))
+    side.delivery.applying.standing = AWAY
+    async with side.running() as deliverer:
+        started = time.monotonic()
+        drained = await deliverer.drained(timeout=3_600.0, patient=False)
+
+    assert not drained
+    assert time.monotonic() - started < GUARD
+    assert side.spool.pending_before() == 1
+
+
+async def test_delivered_waits_for_the_named_writes_alone(side: Side) -> None:
+    wanted = add("wanted")
+    side.accept(wanted)
+    async with side.running() as deliverer:
+        known = await deliverer.delivered([wanted.stamp.operation, OperationId(uuid4())], timeout=GUARD)
+        side.delivery.applying.hangs = True
+        side.accept(add("later"))
+        still = await deliverer.delivered([wanted.stamp.operation], timeout=GUARD)
+
+    assert (known, still) == (True, True)
+
+
+async def test_delivered_gives_up_on_time_and_at_once_on_a_store_that_is_away() -> None:
+    side = Side(pause=3_600.0)
+    operation = add("the vault is number 13")
+    side.accept(operation)
+    slow = await side.deliverer.delivered([operation.stamp.operation], timeout=0.03)
+    side.delivery.applying.standing = AWAY
+    async with side.running() as deliverer:
+        away = await deliverer.delivered([operation.stamp.operation], timeout=3_600.0)
+
+    assert (slow, away) == (False, False)
