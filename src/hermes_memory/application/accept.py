@@ -6,9 +6,9 @@ After a method returns an operation id, the write survives the death of the proc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, assert_never
 from uuid import uuid4
 
 from hermes_memory.domain.cleaning import clean_metadata, clean_text
@@ -17,6 +17,7 @@ from hermes_memory.domain.model import (
     NO_METADATA,
     Caller,
     HomeId,
+    Json,
     Metadata,
     OperationId,
     Origin,
@@ -29,6 +30,8 @@ from hermes_memory.domain.noise import worth_remembering
 from hermes_memory.domain.operations import (
     AddEntry,
     ByContent,
+    ById,
+    BySubstring,
     Operation,
     RecordDelegation,
     RecordTurns,
@@ -39,6 +42,7 @@ from hermes_memory.domain.operations import (
     TurnDraft,
 )
 from hermes_memory.domain.redaction import redact
+from hermes_memory.domain.scrubbing import scrub
 from hermes_memory.ports.spool import Spool
 
 ENTRY_MAX_CHARS = 65_536
@@ -121,6 +125,7 @@ class Acceptor:
         Raises:
             InvalidInput: Nothing is left of the content after cleaning, it is too large, or the time is out of range.
             SpoolFull: The spool has reached its bound.
+            StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
         stamp = self._stamp(caller, origin, tool)
         return self._put(
@@ -130,7 +135,7 @@ class Acceptor:
                 content=self.prepare(content),
                 at=stamp.accepted_at if at is None else _moment(at),
                 source=source,
-                metadata=_metadata(metadata),
+                metadata=self._metadata(metadata),
             )
         )
 
@@ -150,6 +155,7 @@ class Acceptor:
         Raises:
             InvalidInput: Nothing is left of the content after cleaning, or it is too large.
             SpoolFull: The spool has reached its bound.
+            StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
         return self._put(
             ReplaceEntry(
@@ -166,6 +172,7 @@ class Acceptor:
 
         Raises:
             SpoolFull: The spool has reached its bound.
+            StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
         return self._put(RemoveEntry(stamp=self._stamp(caller, origin, tool), selector=self._prepared(selector)))
 
@@ -181,6 +188,7 @@ class Acceptor:
         Raises:
             InvalidInput: The caller has no session, or a message is too large.
             SpoolFull: The spool has reached its bound.
+            StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
         if not self._policy.turns and filtered:
             return None
@@ -203,6 +211,7 @@ class Acceptor:
 
         Raises:
             SpoolFull: The spool has reached its bound.
+            StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
         return self._put(
             RecordDelegation(
@@ -252,18 +261,41 @@ class Acceptor:
             speaker=self._clean(said.speaker, 200).strip() or None if said.speaker else None,
             occurrence=said.occurrence,
             embed=self._policy.embed == "all" or (self._policy.embed == "substantive_only" and substantive),
-            metadata=_metadata(said.metadata),
+            metadata=self._metadata(said.metadata),
         )
 
     def _clean(self, value: object, max_chars: int) -> str:
-        text = clean_text(value, max_chars=max_chars)
+        return self._redacted(clean_text(value, max_chars=max_chars))
+
+    def _redacted(self, text: str) -> str:
         return redact(text).text if self._policy.redact else text
+
+    def _metadata(self, value: Mapping[str, object] | None) -> Metadata:
+        return {name: self._harmless(item) for name, item in clean_metadata(value).items()} if value else NO_METADATA
+
+    def _harmless(self, value: Json) -> Json:
+        match value:
+            case str():
+                return self._redacted(value)
+            case list():
+                return [self._harmless(item) for item in value]
+            case dict():
+                return {name: self._harmless(item) for name, item in value.items()}
+            case _:
+                return value
 
     def _prepared(self, selector: Selector) -> Selector:
         """Bring the selecting text into the form in which contents are stored, so that it finds them."""
-        if isinstance(selector, ByContent):
-            return ByContent(target=selector.target, content=self.prepare(selector.content), source=selector.source)
-        return selector
+        match selector:
+            case ByContent():
+                return replace(selector, content=self.prepare(selector.content))
+            case BySubstring():
+                # Not trimmed: blanks at its ends tell one entry from another.
+                return replace(selector, text=self._redacted(scrub(selector.text)))
+            case ById():
+                return selector
+            case _:
+                assert_never(selector)
 
     def _stamp(self, caller: Caller, origin: Origin, tool: str | None) -> Stamp:
         name = None if tool is None else clean_text(tool, max_chars=TOOL_MAX_CHARS) or None
@@ -286,7 +318,3 @@ def _moment(at: object) -> datetime:
     if not EARLIEST <= moment <= LATEST:
         raise InvalidInput(f"a time is from {EARLIEST.year} to {LATEST.year}", field="at")
     return moment
-
-
-def _metadata(value: Mapping[str, object] | None) -> Metadata:
-    return clean_metadata(value) if value else NO_METADATA

@@ -60,6 +60,8 @@ class SpoolStatus:
 class Spool(Protocol):
     """Keeps accepted operations until they are delivered. Every method may be called from any thread.
 
+    Raises (all methods): StoreUnavailable when the spool cannot be used for now; nothing was kept, changed or dropped.
+
     Within a lane (`lane_of`) operations come out in the order they went in; an operation that was postponed holds
     its lane back and no other.
     """
