@@ -243,8 +243,20 @@ class View:
             NotVisible: There is no such memory, or it is not the caller's to forget.
             SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
         """
+        await self.forget_selected(ById(id=_row_id(entry)), origin=origin, tool=tool, timeout=timeout)
+
+    async def forget_selected(
+        self, selector: Selector, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None
+    ) -> Outcome:
+        """Forget the one memory of the caller's own theme that a selector finds.
+
+        Raises:
+            NotVisible: None fits, or it is not the caller's to forget.
+            Ambiguous: Several fit; none was touched.
+            SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
+        """
         _seconds(timeout, self._write_timeout)
-        await self._effect(await self._removal(ById(id=_row_id(entry)), origin=origin, tool=tool), timeout)
+        return await self._effect(await self._removal(selector, origin=origin, tool=tool), timeout)
 
     async def forget_content(
         self, content: str, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None

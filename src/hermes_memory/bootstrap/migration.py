@@ -41,7 +41,7 @@ async def migrate(
             admin_dsn,
             runtime_role=runtime_role or settings.runtime_role,
             runtime_password=runtime_password,
-            partitions=partitions or settings.partitions or FLEET_PARTITIONS,
+            partitions=settings.partitions or FLEET_PARTITIONS if partitions is None else partitions,
             read_policy=read_policy or _configured_policy(settings),
             generation=(embedder.model, embedder.dimension) if embedder else None,
         )

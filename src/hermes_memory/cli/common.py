@@ -22,6 +22,9 @@ from hermes_memory.settings import Settings
 
 Answer = TypeVar("Answer")
 START_SECONDS: Final = 60.0
+"""For a database of the home, which may have to be made first."""
+CONNECT_SECONDS: Final = 10.0
+"""For an operator's database."""
 _SHOWN_AS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Enum: lambda value: value.value,
     datetime: lambda value: value.isoformat(),
@@ -56,13 +59,18 @@ def settings_for(given: argparse.Namespace) -> Settings:
 
 
 def with_memory(
-    settings: Settings, work: Callable[[Memory], Awaitable[Answer]], *, wait: float = START_SECONDS
+    settings: Settings, work: Callable[[Memory], Awaitable[Answer]], *, wait: float | None = None
 ) -> Answer:
-    """Open the memory, do the work, close it."""
+    """Open the memory, do the work, close it.
+
+    Args:
+        wait: Seconds to wait for the database; by default as long as its kind may need.
+    """
+    seconds = (START_SECONDS if settings.dsn is None else CONNECT_SECONDS) if wait is None else wait
 
     async def opened() -> Answer:
         # Named through the package, which loads the drivers only now: the host imports this module at every start.
-        async with hermes_memory.open_memory(settings, wait=wait) as memory:
+        async with hermes_memory.open_memory(settings, wait=seconds) as memory:
             return await work(memory)
 
     return anyio.run(opened)

@@ -1,0 +1,259 @@
+"""The `hermes-memory` command as a process: what its verbs do, print and exit with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hermes_memory.cli.main import main
+from hermes_memory.domain.model import Caller, SessionId, Theme
+from tests.acceptance.conftest import NewAgent
+from tests.support.command import Ran, command
+from tests.support.gate import Gate
+from tests.support.inspection import rows, value
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import Installation
+
+DONE, ERROR, DOWN, WORK_REMAINS, USAGE = 0, 1, 2, 3, 64
+
+
+def require(ran: Ran, code: int) -> Ran:
+    assert ran.code == code, f"{ran.code}: {ran.out}{ran.err}"
+    assert "Traceback" not in ran.out + ran.err
+    return ran
+
+
+@pytest.mark.usefixtures("served")
+async def test_what_is_added_is_found(database: Installation) -> None:
+    text = ("--metadata", "source=mail", "--metadata", "turn = a=b")
+    stored = require(
+        command("add", "The launch is on 3 May", "--sync", "--json", "--theme", " New\u200b Ｔheme", *text), DONE
+    )
+    said = require(command("add", "Prefers short answers", "--target", "user", "--sync"), DONE)
+    found = require(command("search", "When is the launch?", "--theme", "NEW THEME", "--json"), DONE)
+    elsewhere = require(command("search", "launch", "--scope", "New Theme", "--top-k", "1"), DONE)
+    nothing = require(command("search", "launch"), DONE)
+
+    assert stored.document["stored"] is True
+    assert stored.document["entry"]["theme"] == "new theme"
+    assert stored.document["entry"]["origin"] == "operator"
+    assert "stored" in said.out
+    (hit,) = found.document["hits"]
+    assert (hit["content"], hit["metadata"]) == ("The launch is on 3 May", {"source": "mail", "turn": " a=b"})
+    assert found.document["degraded"] == []
+    assert "The launch is on 3 May" in elsewhere.out
+    assert nothing.out.strip() == "nothing found"
+    assert await rows(
+        database.admin_dsn, "select agent_identity, target from hermes_memory.memory_entries order by 1"
+    ) == [("hermes", "user"), ("new theme", "memory")]
+
+
+@pytest.mark.usefixtures("served")
+async def test_what_is_added_without_waiting_is_delivered_by_the_next_who_opens(
+    new_agent: NewAgent, database: Installation
+) -> None:
+    accepted = require(command("add", "The launch is on 3 May", "--json"), DONE)
+    before = await value(database.admin_dsn, "select count(*) from hermes_memory.memory_entries")
+    agent = new_agent().start(agent_identity="default")
+    agent.settle()
+
+    assert accepted.document["accepted"] is True
+    assert before == 0
+    assert agent.facts("launch") == ["The launch is on 3 May"]
+
+
+@pytest.mark.usefixtures("served")
+def test_what_the_agent_remembers_the_operator_finds(new_agent: NewAgent) -> None:
+    agent = new_agent().start()
+    agent.provider.sync_turn("Who signed the Periwinkle contract?", "Ms Saffron signed it.", session_id="s1")
+    agent.settle()
+    turns = require(command("search", "Periwinkle", "--theme", "coder", "--kinds", "turns"), DONE)
+    entries = require(command("search", "Periwinkle", "--theme", "coder", "--kinds", "entries"), DONE)
+
+    assert "Who signed the Periwinkle contract?" in turns.out
+    assert entries.out.strip() == "nothing found"
+
+
+@pytest.mark.usefixtures("served")
+async def test_stats_count_what_is_there() -> None:
+    require(command("add", "The launch is on 3 May", "--sync"), DONE)
+    text = require(command("stats"), DONE)
+    document = require(command("stats", "--json"), DONE).document
+
+    assert "1 entries" in text.out
+    assert document["rows"]["entries"] == 1
+    assert document["spool"]["depth"] == 0
+    assert document["store_problem"] is None
+
+
+def test_stats_say_that_writes_wait_for_a_database_that_is_away(home: Path, configure: Callable[..., None]) -> None:
+    with Gate() as gate:
+        configure(dsn=f"postgresql://app:s3cr3t-Pw@127.0.0.1:{gate.port}/nowhere")
+        require(command("add", "The launch is on 3 May"), DONE)
+        stats = require(command("stats", "--json", "--wait", "0.5"), DOWN)
+        search = require(command("search", "launch"), DOWN)
+
+    assert stats.document["spool"]["depth"] == 1
+    assert stats.document["store_problem"]
+    assert "s3cr3t-Pw" not in "".join((stats.out, stats.err, search.out, search.err))
+
+
+async def test_dead_letters_are_work_that_remains(served: Path, new_agent: NewAgent) -> None:
+    agent = new_agent().start()
+    caller = Caller(theme=Theme("coder"), session=SessionId("s1"))
+    operation = agent.runtime.local.acceptor.delegation(caller, task="t", result="r", child_session=None)
+    agent.runtime.local.spool.bury(operation.stamp.operation, "22000 refused for the test")
+    agent.provider.shutdown()
+    stats = command("stats", "--json")
+
+    require(stats, WORK_REMAINS)
+    assert stats.document["spool"]["dead"] == 1
+    doctor = require(command("doctor", "--json"), ERROR)
+    (finding,) = [each for each in doctor.document["findings"] if each["check"] == "spool"]
+    assert finding["level"] == "error"
+
+
+@pytest.mark.usefixtures("served")
+async def test_the_doctor_finds_a_healthy_memory_healthy() -> None:
+    doctor = require(command("doctor", "--json"), DONE)
+    human = require(command("doctor"), DONE)
+
+    levels = {finding["check"]: finding["level"] for finding in doctor.document["findings"]}
+    assert doctor.document["healthy"] is True
+    assert {levels[check] for check in ("settings", "database", "wall", "spool", "package", "python")} == {"ok"}
+    assert levels["embedder"] == levels["shim"] == "warning"
+    assert "ERROR" not in human.out
+
+
+def test_the_doctor_tells_what_is_down_wrong_and_missing(
+    home: Path, server: TestServer, template: Installation, configure: Callable[..., None]
+) -> None:
+    with Gate() as gate:
+        configure(dsn=f"postgresql://app@127.0.0.1:{gate.port}/nowhere")
+        down = command("doctor", "--json", "--wait", "0.5")
+    configure(dsn=server.dsn("postgres", user=template.role))
+    no_schema = command("doctor", "--json", "--wait", "10")
+    configure(colour="red")
+    wrong = command("doctor", "--json")
+
+    require(down, DOWN)
+    require(no_schema, ERROR)
+    assert "hermes-memory migrate" in no_schema.out
+    require(wrong, USAGE)
+    assert "HERMES_MEMORY_COLOUR" in wrong.out
+
+
+async def test_migrate_makes_a_database_that_serves(
+    server: TestServer, home: Path, configure: Callable[..., None]
+) -> None:
+    name, role = server.unique_name("cli"), server.unique_name("app")
+    admin = await server.create_database(name)
+    arguments = ("migrate", "--admin-dsn", admin, "--runtime-role", role, "--partitions", "4")
+    try:
+        first = require(command(*arguments, "--read-policy", "own", "--json"), DONE)
+        again = require(command(*arguments), DONE)
+        configure(dsn=server.dsn(name, user=role))
+        require(command("add", "The launch is on 3 May", "--sync"), DONE)
+    finally:
+        await server.drop_database(name)
+
+    assert first.document["applied"]
+    assert (first.document["partitions"], first.document["read_policy"]) == (4, "own")
+    assert "up to date" in again.out
+    assert "applied" not in again.out
+
+
+def test_migrate_tells_what_it_lacks(home: Path, template: Installation) -> None:
+    with Gate() as gate:
+        down = command("migrate", "--admin-dsn", f"postgresql://admin:s3cr3t-Pw@127.0.0.1:{gate.port}/x")
+    unprivileged = command("migrate", "--admin-dsn", template.runtime_dsn)
+
+    require(down, DOWN)
+    assert "s3cr3t-Pw" not in down.out + down.err
+    require(unprivileged, USAGE)
+    require(command("migrate"), USAGE)
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nonsense",),
+        ("add",),
+        ("add", ""),
+        ("add", "x", "--target", "notes"),
+        ("add", "x", "--theme", "all"),
+        ("add", "x", "--theme", "whatsapp-dm", "--sync"),
+        ("add", "x", "--metadata", "novalue"),
+        ("search", "x", "--top-k", "0"),
+        ("search", "x", "--top-k", "many"),
+        ("search", "x", "--theme", "\u200b"),
+        ("search", "x", "--scope", ""),
+        ("migrate", "--admin-dsn", "postgresql:///x", "--partitions", "0"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_is_told_and_ends_with_64(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code: object = main(arguments)
+    except SystemExit as leaving:
+        code = leaving.code
+    printed = capsys.readouterr()
+
+    assert code == USAGE
+    assert "hermes-memory" in printed.err
+    assert printed.out == ""
+
+
+@pytest.mark.usefixtures("served")
+def test_a_process_exits_with_the_code_of_its_verb() -> None:
+    for arguments in (("nonsense",), ("search", "x", "--top-k", "0")):
+        ran = require(command(*arguments), USAGE)
+
+        assert "hermes-memory" in ran.err
+        assert ran.out == ""
+
+
+@pytest.mark.usefixtures("served")
+def test_a_governed_theme_is_not_searched_by_name() -> None:
+    ran = require(command("search", "x", "--scope", "whatsapp-dm"), ERROR)
+
+    assert ran.out == ""
+
+
+def test_install_writes_and_removes_the_shim(home: Path) -> None:
+    installed = require(command("install", "--json"), DONE)
+    again = require(command("install"), DONE)
+    shim = home / "plugins" / "hermes-memory"
+    files = sorted(path.name for path in shim.iterdir() if path.is_file())
+    removed = require(command("install", "--remove"), DONE)
+    nothing = require(command("install", "--remove", "--json"), DONE)
+
+    assert installed.document["verified"] is True
+    assert "memory.provider hermes-memory" in again.out
+    assert "__init__.py" in files
+    assert "removed" in removed.out
+    assert nothing.document["removed"] is False
+    assert not shim.exists()
+
+
+def test_install_refuses_a_directory_that_is_not_its_own(home: Path) -> None:
+    foreign = home / "plugins" / "hermes-memory"
+    foreign.mkdir(parents=True)
+    (foreign / "__init__.py").write_text("# somebody else's")
+    refused = require(command("install"), USAGE)
+    forced = require(command("install", "--force"), DONE)
+
+    assert "--force" in refused.err
+    assert "wrote" in forced.out
+    aside = list(foreign.parent.glob(".hermes-memory.replaced-*/__init__.py"))
+    assert [path.read_text() for path in aside] == ["# somebody else's"]
+
+
+def test_the_version_is_told(home: Path) -> None:
+    ran = require(command("--version"), DONE)
+
+    assert ran.out.startswith("hermes-memory ")

@@ -1,0 +1,33 @@
+"""Runs the `hermes-memory` command as people do: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+_COMMAND: Final = Path(sys.executable).with_name("hermes-memory")
+_SECONDS: Final = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a command did: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document on standard output."""
+        return json.loads(self.out)
+
+
+def command(*arguments: str) -> Ran:
+    """Run the command with the environment of the test."""
+    done = subprocess.run([str(_COMMAND), *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False)
+    return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
