@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_memory.domain.model import Role
-from hermes_memory.domain.transcript import Said, find_said, occurrence_of, said_in, words_of
+from hermes_memory.domain.transcript import Spoken, find_said, said_in, words_of
 
 LIMIT = 10_000
 USER, ASSISTANT = Role.USER, Role.ASSISTANT
@@ -237,15 +237,17 @@ TRANSCRIPT = [
 def test_a_text_is_numbered_as_the_last_equal_one_in_the_list(
     role: Role, content: object, occurrence: int | None
 ) -> None:
-    assert occurrence_of(TRANSCRIPT, role, content, max_chars=LIMIT) == occurrence
+    found = find_said(said_in(TRANSCRIPT, max_chars=LIMIT), role, content, max_chars=LIMIT)
+
+    assert (found and found.occurrence) == occurrence
 
 
 def test_an_answer_with_a_paragraph_added_for_display_is_found_as_the_conversation_has_it() -> None:
-    messages = [user("Write both files"), assistant("Written.")]
-    found = find_said(messages, ASSISTANT, "Written.\n\n⚠️ 1 write failed: b.txt", max_chars=LIMIT)
+    said = said_in([user("Write both files"), assistant("Written.")], max_chars=LIMIT)
+    found = find_said(said, ASSISTANT, "Written.\n\n⚠️ 1 write failed: b.txt", max_chars=LIMIT)
 
-    assert found == Said(role=ASSISTANT, content="Written.", occurrence=0)
-    assert find_said(messages, ASSISTANT, "Written. Twice.", max_chars=LIMIT) is None
+    assert found == Spoken(role=ASSISTANT, content="Written.", occurrence=0)
+    assert find_said(said, ASSISTANT, "Written. Twice.", max_chars=LIMIT) is None
 
 
 WORDS = st.sampled_from(["yes", "no", "Book a table", "見る", "a  b", " padded ", "line\nbreak", "x" * 30])
@@ -254,11 +256,11 @@ WORDS = st.sampled_from(["yes", "no", "Book a table", "見る", "a  b", " padded
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=8))
 def test_turn_by_turn_and_all_at_once_lead_to_the_same_messages(exchanges: list[tuple[str, str]]) -> None:
     messages: list[object] = []
-    one_by_one: list[Said | None] = []
+    one_by_one: list[Spoken | None] = []
     for question, answer in exchanges:
         messages += [user(question), CALL, RESULT, assistant(answer)]
-        one_by_one.append(find_said(messages, USER, question, max_chars=20))
-        one_by_one.append(find_said(messages, ASSISTANT, answer, max_chars=20))
+        one_by_one.append(find_said(said_in(messages, max_chars=20), USER, question, max_chars=20))
+        one_by_one.append(find_said(said_in(messages, max_chars=20), ASSISTANT, answer, max_chars=20))
 
     assert tuple(one_by_one) == said_in(messages, max_chars=20)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -23,7 +23,7 @@ _IMAGES: Final = re.compile(r"\[[0-9]{1,4} images?\] ?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Spoken:
     """One message that was said.
 
     Attributes:
@@ -37,7 +37,7 @@ class Said:
     occurrence: int
 
 
-def said_in(messages: object, *, max_chars: int) -> tuple[Said, ...]:
+def said_in(messages: object, *, max_chars: int) -> tuple[Spoken, ...]:
     """Find what was said in a list of messages: the user's words, and to each the assistant's final answer.
 
     Tool calls, remarks between tool calls, system messages and everything the host wrote in the user's name are left
@@ -52,37 +52,35 @@ def said_in(messages: object, *, max_chars: int) -> tuple[Said, ...]:
         The messages in order. Earlier ones do not change when the conversation goes on.
     """
     counts: Counter[tuple[Role, str]] = Counter()
-    said: list[Said] = []
+    said: list[Spoken] = []
     for role, content in _spoken(messages, max_chars):
         key = (role, _key(content))
-        said.append(Said(role=role, content=content, occurrence=counts[key]))
+        said.append(Spoken(role=role, content=content, occurrence=counts[key]))
         counts[key] += 1
     return tuple(said)
 
 
-def find_said(messages: object, role: Role, content: object, *, max_chars: int) -> Said | None:
+def find_said(conversation: Sequence[Spoken], role: Role, content: object, *, max_chars: int) -> Spoken | None:
     """Find a text that the host hands over beside the list of messages: the last such message in the list.
 
     An answer to which the host has added a paragraph for display is found as the conversation has it, without the
     addition.
 
+    Args:
+        conversation: What `said_in` found in the list.
+        max_chars: The bound with which it was found.
+
     Returns:
         The message as the list has it, or None when it is not there.
     """
     words = words_of(role, content, max_chars=max_chars)
-    spoken = [said for said in said_in(messages, max_chars=max_chars) if said.role is role]
+    spoken = [said for said in conversation if said.role is role]
     for said in reversed(spoken):
         if _key(said.content) == _key(words):
             return said
     if role is Role.ASSISTANT and spoken and words.startswith(f"{spoken[-1].content}\n\n"):
         return spoken[-1]
     return None
-
-
-def occurrence_of(messages: object, role: Role, content: object, *, max_chars: int) -> int | None:
-    """Tell the ordinal of the last message of this role and content in the list, or None when it is not there."""
-    said = find_said(messages, role, content, max_chars=max_chars)
-    return None if said is None else said.occurrence
 
 
 def words_of(role: Role, content: object, *, max_chars: int) -> str:

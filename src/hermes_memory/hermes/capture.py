@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from hermes_memory.application.accept import Acceptor, Said
 from hermes_memory.domain import transcript
 from hermes_memory.domain.model import Role
+from hermes_memory.domain.transcript import Spoken
 from hermes_memory.hermes.sessions import Binding
 
-SESSIONS_KEPT: Final = 256
+MESSAGES_KEPT: Final = 65_536
+"""Messages remembered, as digests, over all sessions of an agent: some 15 MB. A session may have no end."""
 TURNS_AN_OPERATION: Final = 50
 CHARS_AN_OPERATION: Final = 60_000
 
-Key = tuple[str, Role, int]
-
-
-@dataclass(slots=True)
-class _Heard:
-    """What this process heard of one session.
-
-    Attributes:
-        accepted: The messages accepted so far.
-        told: How often each message was told of singly, without a transcript that says which of several equal ones
-            it is.
-    """
-
-    accepted: set[Key] = field(default_factory=set)
-    told: Counter[tuple[str, Role]] = field(default_factory=Counter)
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class Capture:
@@ -48,7 +38,10 @@ class Capture:
         self._acceptor = acceptor
         self._max_chars = max_chars
         self._lock = threading.Lock()
-        self._heard: OrderedDict[str, _Heard] = OrderedDict()
+        # What was accepted; and how often a message was told of singly, without a transcript that says which of
+        # several equal ones it is.
+        self._accepted: OrderedDict[tuple[bytes, int], None] = OrderedDict()
+        self._told: OrderedDict[bytes, int] = OrderedDict()
 
     def exchange(
         self, binding: Binding, user: object, assistant: object, *, messages: object = None, speaker: str | None = None
@@ -61,21 +54,25 @@ class Capture:
 
         Raises:
             SpoolFull: The spool has reached its bound.
+            StoreUnavailable: The spool cannot be used for now.
         """
-        name = speaker or binding.speaker
+        conversation = transcript.said_in(messages, max_chars=self._max_chars)
         halves = (
-            self._half(binding, Role.USER, user, messages, name),
-            self._half(binding, Role.ASSISTANT, assistant, messages, None),
+            self._half(binding, Role.USER, user, conversation, speaker or binding.speaker),
+            self._half(binding, Role.ASSISTANT, assistant, conversation, None),
         )
         self._accept(binding, [half for half, _ in halves if half is not None])
         with self._lock:
-            self._session(binding).told.update(_words(half) for half, is_told in halves if half is not None and is_told)
+            for half, is_told in halves:
+                if half is not None and is_told:
+                    _keep(self._told, _digest(binding, half), half.occurrence + 1)
 
     def transcript(self, binding: Binding, messages: object) -> None:
         """Capture what of a whole transcript was not captured yet.
 
         Raises:
             SpoolFull: The spool has reached its bound; what came before was accepted.
+            StoreUnavailable: The spool cannot be used for now; what came before was accepted.
         """
         said = [
             Said(
@@ -90,35 +87,28 @@ class Capture:
             self._accept(binding, part)
 
     def _half(
-        self, binding: Binding, role: Role, content: object, messages: object, speaker: str | None
+        self, binding: Binding, role: Role, content: object, conversation: Sequence[Spoken], speaker: str | None
     ) -> tuple[Said | None, bool]:
         """Return one half of an exchange, None when it says nothing, and whether it was told of singly."""
-        found = transcript.find_said(messages, role, content, max_chars=self._max_chars)
+        found = transcript.find_said(conversation, role, content, max_chars=self._max_chars)
         if found is not None:
             return Said(role=role, content=found.content, speaker=speaker, occurrence=found.occurrence), False
         words = transcript.words_of(role, content, max_chars=self._max_chars)
         if not words:
             return None, True
+        said = Said(role=role, content=words, speaker=speaker)
         with self._lock:
-            occurrence = self._session(binding).told[words, role]
-        return Said(role=role, content=words, speaker=speaker, occurrence=occurrence), True
+            return replace(said, occurrence=self._told.get(_digest(binding, said), 0)), True
 
     def _accept(self, binding: Binding, said: Sequence[Said]) -> None:
+        keys = [(_digest(binding, one), one.occurrence) for one in said]
         with self._lock:
-            accepted = self._session(binding).accepted
-            fresh = [one for one in said if (*_words(one), one.occurrence) not in accepted]
+            fresh = [(key, one) for key, one in zip(keys, said, strict=True) if key not in self._accepted]
         if fresh:
-            self._acceptor.turns(binding.caller, fresh, parent=binding.parent)
+            self._acceptor.turns(binding.caller, [one for _, one in fresh], parent=binding.parent)
             with self._lock:
-                self._session(binding).accepted.update((*_words(one), one.occurrence) for one in fresh)
-
-    def _session(self, binding: Binding) -> _Heard:
-        session = binding.caller.session or ""
-        heard = self._heard.setdefault(session, _Heard())
-        self._heard.move_to_end(session)
-        while len(self._heard) > SESSIONS_KEPT:
-            self._heard.popitem(last=False)
-        return heard
+                for key, _ in fresh:
+                    _keep(self._accepted, key, None)
 
 
 def _packed(said: Sequence[Said]) -> Iterator[Sequence[Said]]:
@@ -136,5 +126,15 @@ def _packed(said: Sequence[Said]) -> Iterator[Sequence[Said]]:
         yield part
 
 
-def _words(said: Said) -> tuple[str, Role]:
-    return str(said.content), said.role
+def _keep(known: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > MESSAGES_KEPT:
+        known.popitem(last=False)
+
+
+def _digest(binding: Binding, said: Said) -> bytes:
+    """Digest what makes a message the same one, its number among equal ones apart."""
+    parts = (binding.caller.session or "", said.role.value, str(said.content))
+    text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).digest()

@@ -1,0 +1,77 @@
+"""Capturing: what a process remembers of a conversation has a bound, whatever the conversation's length."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hermes_memory.adapters.inmemory.spool import InMemorySpool
+from hermes_memory.adapters.inmemory.store import InMemoryStore
+from hermes_memory.application.accept import Acceptor, CapturePolicy
+from hermes_memory.domain.operations import Operation, RecordTurns
+from hermes_memory.hermes import capture
+from hermes_memory.hermes.capture import Capture
+from hermes_memory.hermes.sessions import Binding
+from hermes_memory.testing.making import DESK
+
+NOW = datetime(2026, 5, 3, tzinfo=UTC)
+BINDING = Binding(caller=DESK, files_caller=DESK, writes=True, visible_since=NOW)
+TALK = [
+    message
+    for number in range(20)
+    for message in (
+        {"role": "user", "content": f"What is in drawer {number}?"},
+        {"role": "assistant", "content": f"Drawer {number} holds part {number * 7}."},
+    )
+]
+
+
+@pytest.fixture
+def accepted() -> list[Operation]:
+    return []
+
+
+@pytest.fixture
+def capturing(accepted: list[Operation]) -> Capture:
+    acceptor = Acceptor(InMemorySpool(), policy=CapturePolicy(), now=lambda: NOW, accepted=accepted.append)
+    return Capture(acceptor, max_chars=10_000)
+
+
+def messages_in(operations: list[Operation]) -> list[tuple[str, int]]:
+    return [
+        (turn.content, turn.occurrence) for each in operations if isinstance(each, RecordTurns) for turn in each.turns
+    ]
+
+
+def test_a_transcript_handed_in_again_is_not_accepted_again(capturing: Capture, accepted: list[Operation]) -> None:
+    capturing.transcript(BINDING, TALK)
+    before = len(accepted)
+
+    capturing.transcript(BINDING, TALK)
+
+    assert len(messages_in(accepted)) == len(TALK)
+    assert len(accepted) == before
+
+
+def test_equal_messages_told_of_singly_are_numbered(capturing: Capture, accepted: list[Operation]) -> None:
+    for _ in range(3):
+        capturing.exchange(BINDING, "Turn on the lamp in the hall", "The lamp in the hall is on.")
+
+    assert [number for _, number in messages_in(accepted)] == [0, 0, 1, 1, 2, 2]
+
+
+async def test_an_endless_conversation_is_remembered_up_to_a_bound_and_stored_once_all_the_same(
+    capturing: Capture, accepted: list[Operation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "MESSAGES_KEPT", 10)
+    for number in range(0, len(TALK), 2):
+        capturing.exchange(BINDING, TALK[number]["content"], TALK[number + 1]["content"])
+    capturing.transcript(BINDING, TALK)
+    store = InMemoryStore(analyze=str.split)
+
+    await store.delivery.apply(accepted)
+
+    assert len(capturing._accepted) <= 10
+    assert len(capturing._told) <= 10
+    assert (await store.inspector.counts())["turns"] == len(TALK)
