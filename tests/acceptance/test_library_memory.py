@@ -285,10 +285,10 @@ async def test_an_error_of_the_block_comes_out_as_it_is(error: BaseException) ->
 
 
 async def test_a_cancelled_block_ends_in_time() -> None:
-    with anyio.move_on_after(30) as guard:
-        with anyio.move_on_after(1.0) as scope:
-            async with opened():
-                await anyio.sleep_forever()
+    scope = anyio.CancelScope(deadline=anyio.current_time() + 1.0)
+    with anyio.move_on_after(30) as guard, scope:
+        async with opened():
+            await anyio.sleep_forever()
 
     assert scope.cancelled_caught
     assert not guard.cancelled_caught

@@ -113,6 +113,9 @@ NAMED = {
 EXPECTED_TYPES: dict[str, type] = {"prefetch": str, "on_pre_compress": str, "system_prompt_block": str}
 
 
+SLOW = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large)
+
+
 def unexpected(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return what was met unexpectedly: every exception that a hook or the writer had to swallow."""
     return [record.getMessage() + str(record.exc_info) for record in caplog.records if record.exc_info]
@@ -129,7 +132,7 @@ def hook_calls(draw: st.DrawFn) -> tuple[str, list[Any], dict[str, Any]]:
 def test_no_hook_raises_or_stumbles_whatever_it_is_given(agent: Agent, caplog: pytest.LogCaptureFixture) -> None:
     agent.tool("memory_remember", content="The vault is number 13", sync=True)
 
-    @settings(max_examples=250, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=250, suppress_health_check=SLOW)
     @given(hook_calls())
     def call(given_call: tuple[str, list[Any], dict[str, Any]]) -> None:
         name, arguments, named = given_call
@@ -150,7 +153,7 @@ def test_a_start_with_odd_facts_neither_raises_nor_stumbles(
 ) -> None:
     agent = new_agent().start()
 
-    @settings(max_examples=120, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=120, suppress_health_check=SLOW)
     @given(ANYTHING, FACTS)
     def call(session: Any, facts: dict[str, Any]) -> None:
         agent.provider.initialize(session, hermes_home=str(agent.home), **facts)
@@ -168,7 +171,7 @@ def test_no_tool_raises_whatever_it_is_given(agent: Agent, caplog: pytest.LogCap
     agent.tool("memory_remember", content="The vault is number 13", sync=True)
     names = st.sampled_from(sorted(TOOL_NAMES)) | ANYTHING
 
-    @settings(max_examples=250, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=250, suppress_health_check=SLOW)
     @given(names, st.dictionaries(KEYS, ANYTHING, max_size=4) | ANYTHING)
     def call(name: Any, arguments: Any) -> None:
         answer = agent.provider.handle_tool_call(name, arguments)
@@ -186,7 +189,7 @@ def test_no_tool_raises_whatever_it_is_given(agent: Agent, caplog: pytest.LogCap
 def test_no_hook_raises_before_the_start(new_agent: NewAgent, home: Path, caplog: pytest.LogCaptureFixture) -> None:
     provider = new_agent().provider
 
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, suppress_health_check=SLOW)
     @given(hook_calls())
     def call(given_call: tuple[str, list[Any], dict[str, Any]]) -> None:
         name, arguments, named = given_call
@@ -250,14 +253,13 @@ async def test_instances_that_are_dropped_leave_nothing_behind(
         configure(dsn="postgresql://nobody@127.0.0.1:1/nowhere")
     before = set(threading.enumerate())
     agents = [Agent(served).start(f"s{number}") for number in range(8)]
-    for agent in agents:
-        agent.write_notebook("MEMORY.md", "The vault is number 13")
-        agent.provider.on_turn_start(1, "hello")
-        agent.provider.queue_prefetch("Where is the vault?", session_id="s0")
-    if not away:
-        eventually(agents[0].profile)
-    agents.clear()
-    del agent
+    agents[0].write_notebook("MEMORY.md", "The vault is number 13")
+    while agents:
+        agents[-1].provider.on_turn_start(1, "hello")
+        agents[-1].provider.queue_prefetch("Where is the vault?", session_id="s0")
+        if not away:
+            eventually(agents[-1].profile)
+        agents.pop()
     collect()
 
     eventually(lambda: not (set(threading.enumerate()) - before), seconds=20)
