@@ -170,21 +170,16 @@ class Recall:
 
     async def _gather(self, request: RecallRequest, query: str, lexemes: tuple[str, ...], gathered: _Gathered) -> None:
         deadline = anyio.current_time() + request.timeout * LEG_SHARE
-        with anyio.move_on_at(deadline):
+        with anyio.move_on_at(deadline) as allowed:
             async with anyio.create_task_group() as legs:
                 legs.start_soon(self._text_leg, request, lexemes, deadline, gathered)
                 legs.start_soon(self._vector_leg, request, query, deadline, gathered)
             await self._fill_cosines(request, deadline, gathered)
-        self._judge(gathered)
-
-    def _judge(self, gathered: _Gathered) -> None:
-        """Raise when there is no answer at all; otherwise note what is missing."""
         if gathered.text is None and gathered.near is None:
             raise gathered.failure or DeadlineExceeded("the database did not answer in time")
-        if gathered.text is None:
-            gathered.problems.append("text search did not answer in time")
-        if gathered.near is None and self._embedder is not None and not gathered.problems:
-            gathered.problems.append("vector search did not answer in time")
+        if allowed.cancelled_caught:
+            late = "text" if gathered.text is None else "vector"
+            gathered.problems.append(f"{late} search did not answer in time")
 
     async def _text_leg(
         self, request: RecallRequest, lexemes: tuple[str, ...], deadline: float, gathered: _Gathered
