@@ -16,9 +16,14 @@ Answer = TypeVar("Answer")
 
 
 def never_raises(
-    fallback: Callable[[], Answer],
+    fallback: Callable[[], Answer], *, accepts: bool = False
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
-    """Turn whatever a hook raises into a log line and `fallback()`: a memory must never stop an agent."""
+    """Turn whatever a hook raises into a log line and `fallback()`: a memory must never stop an agent.
+
+    Args:
+        accepts: The hook accepts writes, for which it needs no database: whatever it raises, something was not kept.
+    """
+    expected = logging.WARNING if accepts else logging.INFO
 
     def decorate(hook: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
         @functools.wraps(hook)
@@ -26,8 +31,10 @@ def never_raises(
             try:
                 return hook(*args, **kwargs)
             except (StoreUnavailable, DeadlineExceeded) as error:
-                # Expected while the database starts or is away: nothing is lost, and the state is told elsewhere.
-                logger.info("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
+                # A question may fail while the database starts or is away; that state is told elsewhere.
+                logger.log(
+                    expected, "%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__}
+                )
             except HermesMemoryError as error:
                 logger.warning("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
             except Exception:

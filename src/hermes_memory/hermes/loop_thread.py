@@ -83,11 +83,15 @@ class LoopThread:
             raise StoreUnavailable("the memory was stopped meanwhile") from None
 
     def spawn(self, work: Callable[[Memory], Awaitable[object]], *, action: str) -> None:
-        """Run work in the background once the memory is open; a failure is logged under `action`."""
+        """Run work in the background once the memory is open; a failure is logged under `action`.
+
+        Work that comes after the end, or for a memory that could not be opened, is let go.
+        """
         with self._lock:
             memory, loop = self._memory, self._loop
             if memory is None or loop is None:
-                self._early.append((work, action))
+                if not self._open.is_set():
+                    self._early.append((work, action))
                 return
         try:
             loop.call_soon_threadsafe(self._start, work, memory, action)
@@ -128,7 +132,9 @@ class LoopThread:
                 "the memory could not be opened", extra={"action": "runtime.failed", "cause": type(error).__name__}
             )
         finally:
-            self._open.set()
+            with self._lock:
+                self._open.set()
+                self._early.clear()
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -149,7 +155,7 @@ class LoopThread:
         with self._lock:
             self._memory = memory
             early, self._early = self._early, []
-        self._open.set()
+            self._open.set()
         for work, action in early:
             self._start(work, memory, action)
 

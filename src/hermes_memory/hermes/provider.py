@@ -5,6 +5,7 @@ The hooks translate and delegate; what they do is in the modules beside this one
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -45,6 +46,8 @@ class HermesMemoryProvider(HostProvider):
     """A provider instance is a cheap handle: the runtime behind it is shared by all agents of a home."""
 
     def __init__(self) -> None:
+        # Held while the share of the runtime changes hands: hooks run on several threads at once.
+        self._changing = threading.Lock()
         self._handle: Handle | None = None
         self._finalizer: weakref.finalize[..., HermesMemoryProvider] | None = None
         self._sessions = SessionBook()
@@ -148,10 +151,11 @@ class HermesMemoryProvider(HostProvider):
 
         The host may still call after this: writes are accepted then too, and nothing is started for them.
         """
-        handle, self._handle = self._handle, None
-        if self._finalizer is not None:
-            self._finalizer.detach()
-            self._finalizer = None
+        with self._changing:
+            handle, self._handle = self._handle, None
+            if self._finalizer is not None:
+                self._finalizer.detach()
+                self._finalizer = None
         if handle is not None:
             release(handle, timeout=handle.runtime.settings.shutdown_timeout)
 
@@ -189,7 +193,7 @@ class HermesMemoryProvider(HostProvider):
         if binding is not None and runtime is not None and self._ambient is not None and holds_text(query):
             self._ambient.prepare(binding, query)
 
-    @never_raises(nothing)
+    @never_raises(nothing, accepts=True)
     def sync_turn(
         self,
         user_content: object,
@@ -209,16 +213,18 @@ class HermesMemoryProvider(HostProvider):
 
     # --- the session
 
-    @never_raises(nothing)
+    @never_raises(nothing, accepts=True)
     def on_session_end(self, messages: object = None) -> None:
         """Capture what of the transcript was not captured turn by turn."""
         self._capture_transcript(messages)
 
-    @never_raises(str)
+    @never_raises(str, accepts=True)
     def on_pre_compress(self, messages: object = None, **facts: Any) -> str:
         """Capture the transcript before the host discards parts of it. Adds nothing to the compressor's input."""
-        self._capture_transcript(messages)
-        self._sessions.window_begins_anew()
+        try:
+            self._capture_transcript(messages)
+        finally:
+            self._sessions.window_begins_anew()
         return ""
 
     @never_raises(nothing)
@@ -236,7 +242,7 @@ class HermesMemoryProvider(HostProvider):
         fresh = bool(reset) or bool(rewound) or reason in ("compression", "new_session")
         self._sessions.switch(new_session_id, parent=parent_session_id, fresh=fresh)
 
-    @never_raises(nothing)
+    @never_raises(nothing, accepts=True)
     def on_delegation(
         self, task: object = "", result: object = "", *, child_session_id: str = "", **facts: Any
     ) -> None:
@@ -254,7 +260,7 @@ class HermesMemoryProvider(HostProvider):
 
     # --- the host's notebooks and the tools
 
-    @never_raises(nothing)
+    @never_raises(nothing, accepts=True)
     def on_memory_write(
         self,
         action: str = "",
@@ -297,19 +303,22 @@ class HermesMemoryProvider(HostProvider):
     def _obtain(self, home: Path | None) -> Runtime:
         """Share the runtime of the home as its settings are now, keeping the present share if they are unchanged."""
         settings = read_settings(home, secret_reader())
-        fresh = acquire(settings, secret_reader())
-        before = self._handle
-        if before is not None:
-            release(before)
-        self._take(fresh)
+        with self._changing:
+            fresh = acquire(settings, secret_reader())
+            if self._handle is not None:
+                release(self._handle)
+            self._take(fresh)
         return fresh.runtime
 
     def _live(self) -> Runtime | None:
         """Return the runtime, None after `shutdown`. In a process that was forked meanwhile, it is a new one."""
         handle = self._handle
         if handle is not None and not handle.runtime.loop.alive:
-            handle = acquire(handle.runtime.settings, handle.runtime.secret)
-            self._take(handle)
+            with self._changing:
+                handle = self._handle
+                if handle is not None and not handle.runtime.loop.alive:
+                    handle = acquire(handle.runtime.settings, handle.runtime.secret)
+                    self._take(handle)
         return handle.runtime if handle else None
 
     def _writable(self) -> LocalHalf | None:

@@ -41,6 +41,7 @@ class Runtime:
         """
         self.settings = settings
         self.secret = secret
+        self._counting = threading.Lock()
         self.epoch = 0
         """Grows with every accepted write: what was recalled under an older number may be stale."""
         self.forgetting = Forgetting()
@@ -74,7 +75,8 @@ class Runtime:
         return open_memory(self.settings, local=self.local, secret=self.secret, wait=0)
 
     def _accepted(self, operation: Operation) -> None:
-        self.epoch += 1
+        with self._counting:
+            self.epoch += 1
         self.forgetting.note(operation)
         self.loop.ring()
 

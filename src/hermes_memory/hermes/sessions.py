@@ -42,7 +42,7 @@ class SessionBook:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._bindings: OrderedDict[str, Binding] = OrderedDict()
         self._current = ""
 
@@ -80,19 +80,22 @@ class SessionBook:
         Args:
             fresh: The agent's window begins anew, so that what was said before may be recalled.
         """
-        binding, name, origin = self.find(), _name(session), session_name(parent)
-        if binding is None or not name:
-            return
-        since = datetime.now(UTC) if fresh else binding.visible_since
-        known = self._bindings.get(name)
-        base = known or replace(binding, parent=origin if origin != name else None)
-        self.bind(name, replace(base, visible_since=since))
+        name, origin = _name(session), session_name(parent)
+        with self._lock:
+            binding = self.find()
+            if binding is None or not name:
+                return
+            since = datetime.now(UTC) if fresh else binding.visible_since
+            known = self._bindings.get(name)
+            base = known or replace(binding, parent=origin if origin != name else None)
+            self.bind(name, replace(base, visible_since=since))
 
     def window_begins_anew(self) -> None:
         """Note that the current session's earlier turns left the agent's window."""
-        binding = self.find()
-        if binding is not None:
-            self.bind(self._current, replace(binding, visible_since=datetime.now(UTC)))
+        with self._lock:
+            binding = self.find()
+            if binding is not None:
+                self.bind(self._current, replace(binding, visible_since=datetime.now(UTC)))
 
 
 def _name(session: object) -> str:
