@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 # The contract suites are library modules: without this their assertions would not tell what they compared.
 pytest.register_assert_rewrite("hermes_memory.testing")
+
+# A shell's background job ignores Ctrl-C, and so would every process the tests start in order to interrupt it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,7 +1,7 @@
 """An agent in a process of its own, driven through its standard input and output.
 
 For each line it reads, a JSON list of a call's name and arguments, it prints one JSON line with the answer. A call is a
-hook of the provider, or a method of `Agent`. It ends at end of input, without any farewell unless `shutdown` was called.
+hook of the provider, or a method of `Agent`. It ends at end of input, with no farewell unless `shutdown` was called.
 """
 
 from __future__ import annotations
