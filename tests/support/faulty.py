@@ -20,20 +20,20 @@ class Faults:
     """What happens to the next calls.
 
     Attributes:
-        coming: Raised one a call, the first first.
+        coming: Raised one a call, the first first; None lets that call through.
         standing: Raised by every call after those, while it is set.
         hangs: No call ever answers.
         calls: How many calls were made.
     """
 
     def __init__(self) -> None:
-        self.coming: deque[Exception] = deque()
+        self.coming: deque[Exception | None] = deque()
         self.standing: Exception | None = None
         self.hangs = False
         self.calls = 0
 
-    def come(self, *errors: Exception) -> None:
-        """Let the next calls fail with these."""
+    def come(self, *errors: Exception | None) -> None:
+        """Let the next calls fail with these, and pass where None stands."""
         self.coming.extend(errors)
 
     async def meet(self) -> None:
@@ -42,10 +42,9 @@ class Faults:
         await anyio.sleep(0)
         if self.hangs:
             await anyio.sleep_forever()
-        if self.coming:
-            raise self.coming.popleft()
-        if self.standing is not None:
-            raise self.standing
+        error = self.coming.popleft() if self.coming else self.standing
+        if error is not None:
+            raise error
 
 
 def texts_of(operation: Operation) -> tuple[str, ...]:
