@@ -115,13 +115,15 @@ async def test_a_statement_that_writes_has_a_limit_of_its_own_within_the_time_of
         await pool.close()
 
 
-async def test_a_busy_pool_is_told_when_the_time_is_over(pool: Pool) -> None:
+async def test_a_busy_pool_is_told_when_the_time_is_over_and_not_taken_for_an_outage(pool: Pool) -> None:
     async with anyio.create_task_group() as group:
         for _ in range(2):
             group.start_soon(_ask, pool, "select pg_sleep(2)")
         await anyio.sleep(0.3)
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(DeadlineExceeded):
             await _ask(pool, timeout=0.2)
+        with pytest.raises(StoreUnavailable):
+            await _ask(pool, timeout=0.2, read_only=False)
         group.cancel_scope.cancel()
 
     assert await _ask(pool) == 1

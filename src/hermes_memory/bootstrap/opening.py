@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
@@ -77,10 +78,14 @@ async def open_memory(
                     await warm.wait()
                 yield memory
                 await _deliver(memory, settings.shutdown_timeout if local is None else 0.0)
-            # Raised again outside the task group, which would wrap it.
-            except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001
+            except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - raised below, outside the group
                 failure = error
             tasks.cancel_scope.cancel()
+    except asyncio.CancelledError:
+        # A task group of the block may leave its own cancellation of this task behind (CPython 3.11 does when a child
+        # fails), which the end of ours then takes for the caller's. The error of the block says what happened.
+        if failure is None:
+            raise
     finally:
         await _close(container)
         if local is None:

@@ -110,6 +110,8 @@ class Pool:
         self._application_name = application_name
         self._opened: asyncpg.Pool[asyncpg.Record] | None = None
         self._opening = asyncio.Lock()
+        self._claims = 0
+        """Connections in use, being made, or waited for."""
 
     @asynccontextmanager
     async def transaction(
@@ -131,13 +133,13 @@ class Pool:
 
         Raises:
             StoreUnavailable: No connection in time, or it broke; a write may or may not have been committed.
-            DeadlineExceeded: A reading transaction took longer than `timeout`.
+            DeadlineExceeded: A reading transaction took longer than `timeout`, or waited for a busy connection.
             SchemaNotApplied: Tables, functions or grants are missing.
             DeliveryRejected: The database refuses what a statement holds.
         """
         deadline = asyncio.get_running_loop().time() + timeout
         with translated(DeadlineExceeded if read_only else StoreUnavailable):
-            async with self._connection(timeout) as connection:
+            async with self._connection(timeout, read_only=read_only) as connection:
                 longest = timeout if read_only else min(timeout, self._command_timeout)
                 transaction = Transaction(connection, deadline, longest, caller)
                 try:
@@ -163,14 +165,21 @@ class Pool:
             opened.terminate()
 
     @asynccontextmanager
-    async def _connection(self, timeout: float) -> AsyncIterator[Connection]:
-        with translated(StoreUnavailable), readable_address():
-            opened = await self._open()
-            connection = await opened.acquire(timeout=timeout)
+    async def _connection(self, timeout: float, *, read_only: bool) -> AsyncIterator[Connection]:
+        # Who waits in vain behind others has learnt nothing of the database. Taken for an outage, a burst of questions
+        # would turn away every other one, and hold up what is delivered.
+        waits = read_only and self._claims >= self._max_size
+        self._claims += 1
         try:
-            yield connection
+            with translated(DeadlineExceeded if waits else StoreUnavailable), readable_address():
+                opened = await self._open()
+                connection = await opened.acquire(timeout=timeout)
+            try:
+                yield connection
+            finally:
+                await opened.release(connection, timeout=ROLLBACK_SECONDS)
         finally:
-            await opened.release(connection, timeout=ROLLBACK_SECONDS)
+            self._claims -= 1
 
     async def _open(self) -> asyncpg.Pool[asyncpg.Record]:
         async with self._opening:
