@@ -34,7 +34,6 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Effect, Operation, Outcome
-from hermes_memory.ports.spool import Spooled
 from hermes_memory.testing.making import add, by_content, record, remove, said
 
 AWAY = StoreUnavailable("the database is away")
@@ -42,21 +41,6 @@ NO_SCHEMA = SchemaNotApplied("run hermes-memory migrate")
 MISCONFIGURED = ConfigurationError("the database address is not usable")
 
 pytestmark = pytest.mark.usefixtures("hurried")
-
-
-class StumblingSpool(InMemorySpool):
-    """A spool that cannot be read a number of times, as when another process keeps it locked."""
-
-    def __init__(self, error: HermesMemoryError, times: int) -> None:
-        super().__init__()
-        self._error = error
-        self.left = times
-
-    def due(self, limit: int) -> Sequence[Spooled]:
-        if self.left:
-            self.left -= 1
-            raise self._error
-        return super().due(limit)
 
 
 @dataclass
@@ -303,22 +287,6 @@ async def test_what_an_operator_must_mend_stops_delivery_keeps_all_is_told_once_
     assert side.delivery.applied == texts(3)
     assert told(caplog, "deliver.stopped") == [str(obstacle)]
     assert len(told(caplog, "deliver.resumed")) == 1
-
-
-@pytest.mark.parametrize(
-    "error",
-    [StoreUnavailable("another process keeps the local spool locked"), ConfigurationError("a newer format: upgrade")],
-    ids=["locked", "newer"],
-)
-async def test_a_spool_that_cannot_be_used_for_a_while_does_not_end_delivery(
-    error: HermesMemoryError, caplog: pytest.LogCaptureFixture
-) -> None:
-    side = Side(spool=StumblingSpool(error, times=2))
-    side.accept(*notes(1))
-    await side.deliver_all()
-
-    assert side.delivery.applied == texts(1)
-    assert told(caplog, "deliver.stopped") == [str(error)]
 
 
 async def test_only_the_leader_delivers_and_a_follower_takes_over_when_it_goes(side: Side) -> None:
