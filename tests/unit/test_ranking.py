@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from tests.support.ranking_rows import CALIBRATION, NOW, STATISTICS, entry, turn
 
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
-from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.fusion import Candidate, Fusion, Ranked, RankingWeights
+from hermes_memory.domain.fusion import Candidate, Fusion, Ranked
 from hermes_memory.domain.lexemes import Analyzer, indexed_row
 from hermes_memory.domain.model import Row
 from hermes_memory.domain.postings import document
-from hermes_memory.domain.ranking import RankingPolicy, order, rank
+from hermes_memory.domain.ranking import RankingPolicy, order
 
 BEST = STATISTICS.best_bm25
 
@@ -29,7 +27,7 @@ def answer(query: str, rows: list[Row]) -> list[Ranked]:
     )
     scored = [(row, bm25(each.counts, each.length, statistics)) for row, each in zip(rows, documents, strict=True)]
     candidates = [Candidate(row=row, bm25=score) for row, score in scored if score > 0]
-    return rank(candidates, statistics, CALIBRATION, NOW)
+    return order(candidates, statistics, CALIBRATION, NOW, RankingPolicy())
 
 
 def test_a_question_finds_its_answer_among_entries_and_turns() -> None:
@@ -70,24 +68,6 @@ def test_the_same_exchange_many_times_leaves_room_for_other_hits() -> None:
     assert {hit.row.id.int for hit in answer("launch", rows)} == {19, 50}
 
 
-def test_what_falls_below_the_floor_is_not_shown_but_can_be_explained() -> None:
-    candidates = [Candidate(row=entry(1), bm25=BEST), Candidate(row=entry(2, "other"), bm25=0.05 * BEST)]
-    policy = RankingPolicy(floor=0.3)
-
-    shown = rank(candidates, STATISTICS, CALIBRATION, NOW, policy=policy)
-    explained = order(candidates, STATISTICS, CALIBRATION, NOW, policy)
-
-    assert [hit.row.id.int for hit in shown] == [1]
-    assert [hit.row.id.int for hit in explained] == [1, 2]
-
-
-@pytest.mark.parametrize(("limit", "count"), [(0, 0), (1, 1), (3, 3), (100, 20), (-1, 0)])
-def test_no_more_than_the_limit_is_shown(limit: int, count: int) -> None:
-    candidates = [Candidate(row=entry(number, f"text{number}"), bm25=BEST) for number in range(20)]
-
-    assert len(rank(candidates, STATISTICS, CALIBRATION, NOW, limit=limit)) == count
-
-
 def test_scores_that_are_no_numbers_change_nothing_for_the_others() -> None:
     candidates = [
         Candidate(row=entry(1, "one"), bm25=math.nan, cosine=math.nan),
@@ -95,26 +75,20 @@ def test_scores_that_are_no_numbers_change_nothing_for_the_others() -> None:
         Candidate(row=entry(3, "three"), bm25=math.nan, cosine=0.9),
     ]
 
-    assert [hit.row.id.int for hit in rank(candidates, STATISTICS, CALIBRATION, NOW)] == [2, 3]
+    assert [hit.row.id.int for hit in order(candidates, STATISTICS, CALIBRATION, NOW, RankingPolicy())] == [2, 3, 1]
 
 
-def test_rank_fusion_is_available_by_name_and_has_no_floor() -> None:
+def test_rank_fusion_is_available_by_name() -> None:
     candidates = [Candidate(row=entry(1, "one"), bm25=1.0), Candidate(row=entry(2, "two"), bm25=2.0, cosine=0.1)]
-    policy = RankingPolicy(fusion=Fusion("rrf"), floor=1.0)
+    policy = RankingPolicy(fusion=Fusion("rrf"))
 
-    hits = rank(candidates, STATISTICS, CALIBRATION, NOW, policy=policy)
+    hits = order(candidates, STATISTICS, CALIBRATION, NOW, policy)
 
     assert [hit.row.id.int for hit in hits] == [2, 1]
 
 
 def test_nothing_found_is_no_answer() -> None:
-    assert rank([], STATISTICS, CALIBRATION, NOW) == []
-
-
-@pytest.mark.parametrize("floor", [-0.1, 1.1, math.nan])
-def test_a_floor_outside_the_scale_is_refused(floor: float) -> None:
-    with pytest.raises(InvalidInput):
-        RankingPolicy(weights=RankingWeights(), floor=floor)
+    assert order([], STATISTICS, CALIBRATION, NOW, RankingPolicy()) == []
 
 
 def test_who_asks_by_an_identifier_gets_the_row_with_it_and_not_a_newer_one_about_another() -> None:

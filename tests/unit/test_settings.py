@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hermes_memory import ConfigurationError, Settings
+from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.domain.identity import IdentityPolicy
 
 
@@ -61,3 +63,11 @@ def test_a_home_may_be_written_with_a_tilde(tmp_path: Path, monkeypatch: pytest.
 
 def test_benchmarks_are_recognised_by_default_as_the_identity_rules_say(tmp_path: Path) -> None:
     assert Settings(home=tmp_path).bench_patterns == IdentityPolicy().bench_patterns
+
+
+@pytest.mark.parametrize("wrong", [{"allowed_themes": ("all",)}, {"identity_aliases": {"mkt": "sms:+15551234567"}}])
+def test_a_name_that_cannot_be_used_is_told_as_the_setting_it_is(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    settings = Settings(home=tmp_path, **wrong)
+
+    with pytest.raises(ConfigurationError, match="identity_aliases or allowed_themes"):
+        open_local_half(settings)

@@ -21,7 +21,7 @@ from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.application.mirror import Mirror
 from hermes_memory.domain.contact_spelling import contact_name
 from hermes_memory.domain.contacts import ContactKind
-from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.identity import BenchMode, IdentityPolicy
 from hermes_memory.domain.model import Subject
 from hermes_memory.domain.operations import Operation
@@ -128,13 +128,20 @@ def capture_policy(settings: Settings) -> CapturePolicy:
 
 
 def identity_policy(settings: Settings) -> IdentityPolicy:
-    """Return what the installation decides about names."""
-    return IdentityPolicy(
-        aliases=settings.identity_aliases,
-        allowed_themes=parse_names(settings.allowed_themes),
-        bench_patterns=settings.bench_patterns,
-        bench_mode=BenchMode(settings.bench_mode),
-    )
+    """Return what the installation decides about names.
+
+    Raises:
+        ConfigurationError: An alias or an allowed theme is not usable.
+    """
+    try:
+        return IdentityPolicy(
+            aliases=settings.identity_aliases,
+            allowed_themes=parse_names(settings.allowed_themes),
+            bench_patterns=settings.bench_patterns,
+            bench_mode=BenchMode(settings.bench_mode),
+        )
+    except InvalidInput as error:
+        raise ConfigurationError(f"identity_aliases or allowed_themes: {error}") from error
 
 
 def utc_now() -> datetime:

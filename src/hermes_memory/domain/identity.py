@@ -75,7 +75,6 @@ class HostIdentity:
     platform: str | None = None
     chat_id: str | None = None
     chat_type: str | None = None
-    thread_id: str | None = None
 
     @classmethod
     def from_host(cls, facts: Mapping[str, object]) -> HostIdentity:

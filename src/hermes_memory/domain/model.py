@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Literal, NewType, TypeAlias
+from typing import Final, NewType, TypeAlias
 from uuid import UUID
 
 from hermes_memory.domain.errors import InvalidInput
@@ -182,5 +182,4 @@ class ThemeScope:
 
 Scope: TypeAlias = CurrentScope | SessionScope | SubjectScope | AllScope | ThemeScope
 
-ScopeName: TypeAlias = Literal["current", "session", "subject", "all"]
 RESERVED_SCOPES: Final = frozenset({"current", "session", "subject", "all"})

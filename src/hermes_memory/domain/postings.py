@@ -87,12 +87,6 @@ def lexeme_key(session_number: int, position: int) -> int:
     return session_number << _POSITION_BITS | position
 
 
-def session_and_position(key: int) -> tuple[int, int]:
-    """Take a document's key apart: the inverse of `lexeme_key`."""
-    _require_key(key)
-    return key >> _POSITION_BITS, key & MAX_POSITION
-
-
 def pack(key: int, frequency: int, length: int) -> int:
     """Pack a posting into a number below 2⁶³; frequency and length are capped at what fits.
 

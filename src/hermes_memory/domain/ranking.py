@@ -1,4 +1,4 @@
-"""From what the legs found to what is shown: fuse, collapse, put corrections first, cut."""
+"""From what the legs found to their order: fuse, collapse, put corrections first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Final, assert_never
 
 from hermes_memory.domain.bm25 import QueryStatistics
-from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.fusion import (
     Candidate,
     CosineCalibration,
@@ -20,7 +19,6 @@ from hermes_memory.domain.fusion import (
 )
 from hermes_memory.domain.supersession import collapse, corrections_first
 
-DEFAULT_LIMIT: Final = 10
 DEFAULT_FLOOR: Final = 0.05
 """For answers that were asked for. Measured on chats: it stops one in ten questions about nothing stored."""
 UNASKED_FLOOR: Final = 0.08
@@ -35,45 +33,10 @@ class RankingPolicy:
     Attributes:
         weights: What counts how much under `Fusion.SCORES`.
         fusion: How the legs are joined.
-        floor: Score below which a row is not shown, 0 to 1. It holds for `Fusion.SCORES`: ranks say nothing about
-            how well anything fits.
-
-    Raises:
-        InvalidInput: The floor is not between 0 and 1.
     """
 
     weights: RankingWeights = field(default_factory=RankingWeights)
     fusion: Fusion = Fusion.SCORES
-    floor: float = DEFAULT_FLOOR
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.floor <= 1:
-            raise InvalidInput("a floor lies between 0 and 1", field="floor")
-
-
-def rank(
-    candidates: Sequence[Candidate],
-    statistics: QueryStatistics,
-    calibration: CosineCalibration,
-    now: datetime,
-    *,
-    policy: RankingPolicy | None = None,
-    limit: int = DEFAULT_LIMIT,
-) -> list[Ranked]:
-    """Return the best candidates, best first: by score, then the newer, then by id.
-
-    Args:
-        candidates: What the legs found, one candidate a row, in any order.
-        statistics: The query and the texts it was searched in.
-        calibration: That of the embedder the cosines come from.
-        now: The time against which ages are measured (aware).
-        policy: Weights, fusion and floor; the defaults when None.
-        limit: How many rows at most, at least 0.
-    """
-    policy = policy or RankingPolicy()
-    floor = policy.floor if policy.fusion is Fusion.SCORES else 0.0
-    shown = [hit for hit in order(candidates, statistics, calibration, now, policy) if hit.score >= floor]
-    return shown[: max(limit, 0)]
 
 
 def order(
@@ -83,7 +46,15 @@ def order(
     now: datetime,
     policy: RankingPolicy,
 ) -> list[Ranked]:
-    """Return every distinct candidate in order, also those below the floor: what an explanation needs to see."""
+    """Return every distinct candidate, best first: by score, then the newer, then by id.
+
+    Args:
+        candidates: What the legs found, one candidate a row, in any order.
+        statistics: The query and the texts it was searched in.
+        calibration: That of the embedder the cosines come from.
+        now: The time against which ages are measured (aware).
+        policy: Weights and fusion.
+    """
     match policy.fusion:
         case Fusion.SCORES:
             fused = fuse_scores(candidates, statistics, policy.weights, calibration, now)

@@ -7,8 +7,6 @@ import unicodedata
 from datetime import date, datetime, time
 from typing import Final
 
-REPLACEMENT: Final = "\ufffd"
-
 _LINE_ENDS: Final = re.compile(r"\r\n?|\x85")
 _CONTROLS: Final = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)))
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")

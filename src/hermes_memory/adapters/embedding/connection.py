@@ -82,7 +82,8 @@ class Connection:
                 return await read_json(response, body_limit)
         except aiohttp.ClientConnectorCertificateError as error:
             raise EmbedderUnavailable(
-                f"the certificate of {self.endpoint.origin} is not trusted: name its authority's file"
+                f"the certificate of {self.endpoint.origin} is not trusted: let the system trust its authority, or "
+                "name that one's file in the variable SSL_CERT_FILE"
             ) from error
         except aiohttp.ClientResponseError:
             # Not chained: this error's repr shows the headers of the request, the key among them.
