@@ -217,6 +217,9 @@ class View:
     ) -> Entry:
         """Change the content of a memory of the caller's own theme; return it as stored.
 
+        It keeps its id, unless the theme holds an entry of the new content already: then it becomes that one, and the
+        id to go on with is that of the entry returned.
+
         Raises:
             NotVisible: There is no such memory, or it is not the caller's to change.
             InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected: As for `remember`.
