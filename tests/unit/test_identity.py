@@ -24,7 +24,7 @@ from hermes_memory.domain.identity import (
 from hermes_memory.domain.model import BENCHMARKS, DEFAULT_THEME, DIRECT_MESSAGES, GROUPS, SINKS, SessionId, Theme
 from hermes_memory.domain.patterns import fits
 from hermes_memory.domain.subjects import home_id_for, subject_for
-from hermes_memory.domain.themes import fold, parse_names
+from hermes_memory.domain.themes import fold_name, parse_names
 
 SECRET = b"an installation's own secret 123"
 POLICY = IdentityPolicy()
@@ -440,7 +440,7 @@ def test_neither_case_nor_width_lets_a_contact_out_of_its_sink(key: str, wide: b
 def test_every_identity_is_sound_whatever_the_host_says(key: str, agent: str, user: str) -> None:
     identity = identify(key, agent_identity=agent, user_id=user, platform="telegram")
 
-    assert identity.theme == fold(identity.theme) != ""
+    assert identity.theme == fold_name(identity.theme) != ""
     assert len(identity.theme) <= 128
     assert identity.theme not in {"all", "current", "session", "subject"}
     assert identity.theme not in SINKS or identity.subject is not None

@@ -61,10 +61,10 @@ def test_a_slash_is_a_command_only_in_the_mouth_of_the_user() -> None:
 def test_a_floor_counts_columns_so_that_wide_scripts_are_not_at_a_disadvantage() -> None:
     assert display_width("会议改到周五") == 12
     assert display_width("e\u0301a") == 2
-    assert not is_noise("会议改到周五", min_chars=12)
-    assert is_noise("会议改到周五", min_chars=13)
-    assert is_noise("Use port 5433", min_chars=40)
-    assert not is_noise("Use port 5433", min_chars=0)
+    assert not is_noise("会议改到周五", min_width=12)
+    assert is_noise("会议改到周五", min_width=13)
+    assert is_noise("Use port 5433", min_width=40)
+    assert not is_noise("Use port 5433", min_width=0)
 
 
 def test_a_long_message_is_never_noise() -> None:
@@ -81,7 +81,7 @@ def test_every_listed_phrase_is_recognised_as_it_is_written() -> None:
 
 @given(st.text(max_size=80), st.integers(0, 50))
 def test_whoever_adds_a_number_to_a_message_has_said_something(text: str, number: int) -> None:
-    assert not is_noise(f"port {number} {text}".strip(), min_chars=0)
+    assert not is_noise(f"port {number} {text}".strip(), min_width=0)
 
 
 @pytest.mark.parametrize("unit", ["ok ", "好", "👍", "!", "a", "ok, ", "\u0301", "'"])
@@ -89,7 +89,7 @@ def test_the_cost_grows_with_the_length_and_not_faster(unit: str) -> None:
     def cost(size: int) -> float:
         text = unit * (size // len(unit))
         started = perf_counter()
-        is_noise(text, min_chars=40)
+        is_noise(text, min_width=40)
         return perf_counter() - started
 
     small, large = (min(cost(size) for _ in range(3)) for size in (16_000, 128_000))

@@ -250,7 +250,7 @@ class Acceptor:
 
     def _draft(self, said: Said, accepted_at: datetime, filtered: bool) -> TurnDraft | None:
         text = self._clean(said.content, self._policy.max_chars).strip()
-        substantive = worth_remembering(text, said.role, min_chars=self._policy.min_width)
+        substantive = worth_remembering(text, said.role, min_width=self._policy.min_width)
         if not text or (filtered and not substantive):
             return None
         return TurnDraft(

@@ -11,7 +11,7 @@ import unicodedata
 from typing import Final
 
 from hermes_memory.domain.platforms import PHONE_PLATFORMS
-from hermes_memory.domain.themes import fold
+from hermes_memory.domain.themes import fold_name
 
 _E164_PLATFORMS: Final = frozenset({"whatsapp", "whatsapp_cloud"})
 
@@ -32,7 +32,7 @@ def flatten(key: str) -> str:
 
     The device number of a WhatsApp id is dropped: it names a telephone, not another person.
     """
-    plain = fold(key)
+    plain = fold_name(key)
     if not plain.isascii():
         plain = "".join(map(_plain, plain.translate(_COLONS).translate(_PLUSES)))
     return _DEVICE_OF_A_JID.sub("", plain)

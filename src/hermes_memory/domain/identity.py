@@ -32,7 +32,7 @@ from hermes_memory.domain.model import (
 from hermes_memory.domain.patterns import fits
 from hermes_memory.domain.platforms import GROUP_CHATS, platform_name
 from hermes_memory.domain.subjects import subject_for
-from hermes_memory.domain.themes import canonical_theme, claim_theme, fold, is_reserved
+from hermes_memory.domain.themes import canonical_theme, claim_theme, fold_name, is_reserved
 
 HOST_WORKSPACE: Final = "hermes"
 """The workspace that the host names when none was chosen."""
@@ -104,7 +104,7 @@ class IdentityPolicy:
     def __post_init__(self) -> None:
         spelt = {str(canonical_theme(alias)): _alias_target(name) for alias, name in self.aliases.items()}
         object.__setattr__(self, "aliases", MappingProxyType(spelt))
-        object.__setattr__(self, "bench_patterns", tuple(fold(pattern) for pattern in self.bench_patterns))
+        object.__setattr__(self, "bench_patterns", tuple(fold_name(pattern) for pattern in self.bench_patterns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +163,8 @@ def may_write(agent_context: str | None, write_contexts: frozenset[str]) -> bool
     >>> may_write("subagent", frozenset({"primary", "cron"}))
     False
     """
-    context = fold(agent_context or "") or PRIMARY_CONTEXT
-    return context in {fold(allowed) for allowed in write_contexts}
+    context = fold_name(agent_context or "") or PRIMARY_CONTEXT
+    return context in {fold_name(allowed) for allowed in write_contexts}
 
 
 _LAST_WORDS: Final = frozenset({Reason.NOT_ALLOWED, Reason.BENCHMARK_REJECTED})
@@ -173,7 +173,7 @@ _LAST_WORDS: Final = frozenset({Reason.NOT_ALLOWED, Reason.BENCHMARK_REJECTED})
 def _names(host: HostIdentity) -> Iterator[tuple[Reason, str]]:
     if host.gateway_session_key:
         yield Reason.SESSION_KEY, host.gateway_session_key
-    if host.agent_identity and fold(host.agent_identity) != DEFAULT_THEME:
+    if host.agent_identity and fold_name(host.agent_identity) != DEFAULT_THEME:
         yield Reason.AGENT, host.agent_identity
     if host.agent_workspace:
         yield Reason.WORKSPACE, host.agent_workspace
@@ -224,12 +224,12 @@ def _ordinary(theme: Theme, reason: Reason, host: HostIdentity, secret: bytes) -
 def _counterpart(host: HostIdentity, secret: bytes) -> Subject | None:
     """Hash whom an ordinary theme talks with: the user, or else the chat."""
     platform = platform_name(host.platform or "")
-    user, chat = (fold(given or "") for given in (host.user_id or host.user_id_alt, host.chat_id))
+    user, chat = (fold_name(given or "") for given in (host.user_id or host.user_id_alt, host.chat_id))
     if user:
         return subject_for(secret, ContactKind.PERSON, platform, contact_name(platform, user))
     if not chat:
         return None
-    kind = ContactKind.GROUP if fold(host.chat_type or "") in GROUP_CHATS else ContactKind.PERSON
+    kind = ContactKind.GROUP if fold_name(host.chat_type or "") in GROUP_CHATS else ContactKind.PERSON
     return subject_for(secret, kind, platform, contact_name(platform, chat))
 
 

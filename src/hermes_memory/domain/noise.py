@@ -30,27 +30,27 @@ _LAUGHTER: Final = re.compile(
 """Runs of laughing syllables; the two escapes are the Korean letters for k and h as NFKC writes them."""
 
 
-def is_noise(text: str, *, min_chars: int = 0) -> bool:
+def is_noise(text: str, *, min_width: int = 0) -> bool:
     """Tell whether a message of a user says nothing that is worth keeping.
 
     Time is linear in the length of the text.
 
     Args:
         text: The message, cleaned.
-        min_chars: Width below which a message counts as noise whatever it says, in columns: a Chinese character is as
+        min_width: Width below which a message counts as noise whatever it says, in columns: a Chinese character is as
             wide as two Latin letters. 0 sets no such floor.
 
     >>> is_noise("ok, thanks a lot 👍"), is_noise("Use port 5433, not 5432"), is_noise("会议改到周五")
     (True, False, False)
     """
-    return _is_slash_command(text.strip()) or _says_nothing(text, min_chars)
+    return _is_slash_command(text.strip()) or _says_nothing(text, min_width)
 
 
-def worth_remembering(text: str, role: Role, *, min_chars: int = 0) -> bool:
+def worth_remembering(text: str, role: Role, *, min_width: int = 0) -> bool:
     """Tell whether a message is worth keeping. Slash commands are a user's; from others a slash is just text."""
     if role is Role.USER:
-        return not is_noise(text, min_chars=min_chars)
-    return not _says_nothing(text, min_chars)
+        return not is_noise(text, min_width=min_width)
+    return not _says_nothing(text, min_width)
 
 
 def is_trivial_query(text: str) -> bool:
@@ -63,11 +63,11 @@ def display_width(text: str) -> int:
     return sum(map(_columns, text))
 
 
-def _says_nothing(text: str, min_chars: int) -> bool:
+def _says_nothing(text: str, min_width: int) -> bool:
     trimmed = text.strip()
     if not any(map(str.isalnum, trimmed)):
         return True
-    if len(trimmed) < min_chars and display_width(trimmed) < min_chars:
+    if len(trimmed) < min_width and display_width(trimmed) < min_width:
         return True
     return len(trimmed) <= LONGEST_NOISE and _only_phrases(_words(trimmed))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hermes_memory.domain.themes import fold
+from hermes_memory.domain.themes import fold_name
 
 PLATFORMS: Final = frozenset(
     {
@@ -113,7 +113,7 @@ _ALIASES: Final = {
 
 def platform_name(platform: str) -> str:
     """Return the one name of a platform."""
-    return name_in_key(fold(platform))
+    return name_in_key(fold_name(platform))
 
 
 def name_in_key(part: str) -> str:

@@ -43,12 +43,12 @@ outside the categories above."""
 _SETTLING_ROUNDS: Final = 4
 
 
-def fold(text: str) -> str:
+def fold_name(text: str) -> str:
     r"""Bring a name to its one spelling: compatibility forms and case folded, nothing invisible, single spaces.
 
     Folding again changes nothing, whatever the script.
 
-    >>> fold("  Ｍarke\u200bting \x00 Desk")
+    >>> fold_name("  Ｍarke\u200bting \x00 Desk")
     'marketing desk'
     """
     folded = _fold_once(text)
@@ -73,7 +73,7 @@ def canonical_theme(name: str) -> Theme:
     """
     if not isinstance(name, str):
         raise InvalidInput("the theme's name is not text", field="theme")
-    folded = fold(name)
+    folded = fold_name(name)
     if not folded:
         raise InvalidInput("the theme's name is empty: give it at least one visible character", field="theme")
     if len(folded) > MAX_THEME_CHARS:
@@ -110,7 +110,7 @@ def parse_names(names: str | Iterable[str]) -> frozenset[Theme]:
     ['marketing', 'sales']
     """
     items = names.split(",") if isinstance(names, str) else names
-    return frozenset(claim_theme(item) for item in items if fold(item))
+    return frozenset(claim_theme(item) for item in items if fold_name(item))
 
 
 def parse_scope(name: str, caller: Caller) -> Scope:

@@ -21,6 +21,7 @@ from hermes_memory.domain.sessions import session_name
 from hermes_memory.hermes import config_schema
 from hermes_memory.hermes.ambient import Ambient
 from hermes_memory.hermes.capture import Capture
+from hermes_memory.hermes.config_schema import PROVIDER_NAME
 from hermes_memory.hermes.guard import never_raises, no_facts, no_paths, nothing
 from hermes_memory.hermes.host import HostProvider, read_settings, recall_status, secret_reader
 from hermes_memory.hermes.host_values import holds_text, text_or_none
@@ -32,7 +33,6 @@ from hermes_memory.hermes.tool_calls import ToolCalls
 from hermes_memory.hermes.tools import error_json, tool_schemas
 from hermes_memory.settings import default_home
 
-PROVIDER_NAME: Final = "hermes-memory"
 PROMPT_BLOCK: Final = (
     "# Long-term memory\n"
     "Facts and past conversations are kept in a shared, searchable memory. What seems relevant to a message is shown "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, assert_never
 
 from hermes_memory.application.memory import Memory, View
@@ -31,16 +31,10 @@ from hermes_memory.hermes.tools import (
     error_json,
     parse,
     result_json,
+    tool_name,
 )
 
 READ_ONLY = "this agent context only reads: memory is not written from here"
-TOOL_NAMES: Mapping[type, str] = {
-    RecallMemory: "recall_memory",
-    RecallConversation: "recall_conversation",
-    MemoryProfile: "memory_profile",
-    MemoryRemember: "memory_remember",
-    MemoryForget: "memory_forget",
-}
 
 
 class ToolCalls:
@@ -123,7 +117,7 @@ class ToolCalls:
                 call.content,
                 target=Target(call.target),
                 origin=Origin.ASSISTANT,
-                tool=TOOL_NAMES[MemoryRemember],
+                tool=tool_name(MemoryRemember),
             )
             return result_json(accepted=True, operation=str(operation.stamp.operation))
         entry: Entry = self._call(
@@ -131,7 +125,7 @@ class ToolCalls:
                 call.content,
                 target=call.target,
                 origin=Origin.ASSISTANT,
-                tool=TOOL_NAMES[MemoryRemember],
+                tool=tool_name(MemoryRemember),
                 timeout=self._runtime.settings.tool_timeout * 0.9,
             )
         )
@@ -145,7 +139,7 @@ class ToolCalls:
                 lambda memory: self._view(memory, binding).forget(
                     entry,
                     origin=Origin.ASSISTANT,
-                    tool=TOOL_NAMES[MemoryForget],
+                    tool=tool_name(MemoryForget),
                     timeout=self._runtime.settings.tool_timeout * 0.9,
                 )
             )
@@ -155,7 +149,7 @@ class ToolCalls:
             lambda memory: self._view(memory, binding).forget_content(
                 content,
                 origin=Origin.ASSISTANT,
-                tool=TOOL_NAMES[MemoryForget],
+                tool=tool_name(MemoryForget),
                 timeout=self._runtime.settings.tool_timeout * 0.45,
             )
         )
