@@ -28,7 +28,7 @@ from hermes_memory.domain.themes import (
     RESERVED_NAMES,
     canonical_theme,
     claim_theme,
-    fold,
+    fold_name,
     is_reserved,
     parse_names,
     parse_scope,
@@ -87,14 +87,14 @@ def test_length_counts_after_folding() -> None:
 
 @given(st.text(max_size=60))
 def test_folding_again_changes_nothing(name: str) -> None:
-    once = fold(name)
+    once = fold_name(name)
 
-    assert fold(once) == once
+    assert fold_name(once) == once
 
 
 @given(st.text(max_size=60))
 def test_a_folded_name_holds_no_control_or_format_character_and_no_spare_space(name: str) -> None:
-    folded = fold(name)
+    folded = fold_name(name)
 
     assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs"} for char in folded)
     assert folded == " ".join(folded.split(" ")).strip()
@@ -102,7 +102,7 @@ def test_a_folded_name_holds_no_control_or_format_character_and_no_spare_space(n
 
 def test_folding_is_stable_for_single_characters_of_the_whole_range() -> None:
     codes = (*range(0x3000), *range(0x3000, sys.maxunicode + 1, 211))
-    unstable = [hex(code) for code in codes if fold(fold(chr(code))) != fold(chr(code))]
+    unstable = [hex(code) for code in codes if fold_name(fold(chr(code))) != fold_name(chr(code))]
 
     assert unstable == []
 
