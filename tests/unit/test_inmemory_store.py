@@ -52,24 +52,24 @@ def delegation(number: int, child_theme: Theme | None, *, subject: Subject | Non
     )
 
 
-async def test_a_child_session_knows_its_parent_in_the_theme_of_the_child() -> None:
+@pytest.mark.parametrize("theme", [None, LAB])
+async def test_a_child_session_of_the_callers_theme_knows_its_parent(theme: Theme | None) -> None:
     store = InMemoryStore(analyze=words)
-    handed_over = delegation(1, RESEARCH, subject=ANA)
+    handed_over = delegation(1, theme, subject=ANA)
 
     await store.delivery.apply([handed_over, handed_over])
 
     assert store.delegations == (handed_over,)
-    assert store.parent_session(RESEARCH, ANA, CHILD) == MORNING
-    assert store.parent_session(LAB, ANA, CHILD) is None
-    assert store.parent_session(RESEARCH, None, CHILD) is None
+    assert store.parent_session(LAB, ANA, CHILD) == MORNING
+    assert store.parent_session(LAB, None, CHILD) is None
 
 
-async def test_a_child_without_a_theme_of_its_own_works_in_the_callers() -> None:
+async def test_a_delegation_writes_no_session_of_another_theme() -> None:
     store = InMemoryStore(analyze=words)
 
-    await store.delivery.apply([delegation(1, None)])
+    await store.delivery.apply([delegation(1, RESEARCH, subject=ANA)])
 
-    assert store.parent_session(LAB, None, CHILD) == MORNING
+    assert [store.parent_session(theme, ANA, CHILD) for theme in (RESEARCH, LAB)] == [None, None]
 
 
 async def test_turns_may_name_the_parent_of_their_session_and_the_first_to_name_it_is_right() -> None:

@@ -191,8 +191,8 @@ class RecordTurns:
 class RecordDelegation:
     """Note that the caller's session handed a task to a child agent, and what came back.
 
-    The child's session, in the child's theme or else the caller's, gets the caller's as its parent. Nothing of it is
-    searchable. Effect: STORED.
+    A child session of the caller's own theme gets the caller's as its parent, unless it has one. One of another theme
+    is noted here alone: no theme writes what is another's. Nothing of it is searchable. Effect: STORED.
     """
 
     stamp: Stamp

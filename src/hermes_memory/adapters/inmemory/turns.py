@@ -19,11 +19,11 @@ def record_turns(records: Records, operation: RecordTurns) -> tuple[Effect, RowI
 
 
 def note_delegation(records: Records, operation: RecordDelegation) -> tuple[Effect, RowId | None]:
-    """Keep the delegation, and let the child's session know its parent."""
+    """Keep the delegation, and let a child's session within the theme know its parent."""
     caller = operation.stamp.caller
     records.delegations.append(operation)
-    if operation.child_session and caller.session:
-        child = (operation.child_theme or caller.theme, caller.subject, operation.child_session)
+    if operation.child_session and caller.session and operation.child_theme in {None, caller.theme}:
+        child = (caller.theme, caller.subject, operation.child_session)
         records.parents.setdefault(child, caller.session)
     return Effect.STORED, None
 
