@@ -1,0 +1,68 @@
+"""The doorbell: no ring is lost, many count as one, and any thread may ring."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import anyio
+from tests.support.inprocess import GUARD
+
+from hermes_memory.application.doorbell import Doorbell
+
+
+async def test_a_ring_ends_the_wait() -> None:
+    bell = Doorbell()
+    asyncio.get_running_loop().call_later(0.01, bell.ring)
+    started = time.monotonic()
+    await bell.wait(3_600.0)
+
+    assert time.monotonic() - started < GUARD
+
+
+async def test_a_ring_while_nobody_waits_is_heard_by_the_next_wait_and_by_that_one_alone() -> None:
+    bell = Doorbell()
+    for _ in range(5):
+        bell.ring()
+    started = time.monotonic()
+    await bell.wait(3_600.0)
+    heard = time.monotonic() - started
+    with anyio.move_on_after(0.02) as second:
+        await bell.wait(3_600.0)
+
+    assert heard < GUARD
+    assert second.cancelled_caught
+
+
+async def test_without_a_ring_the_wait_ends_by_itself() -> None:
+    with anyio.fail_after(GUARD):
+        await Doorbell().wait(0.01)
+
+
+async def test_another_thread_rings() -> None:
+    bell = Doorbell()
+    ringers = [threading.Thread(target=bell.ring_from_thread) for _ in range(5)]
+    with anyio.fail_after(GUARD):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bell.wait, 3_600.0)
+            await anyio.sleep(0.01)
+            for ringer in ringers:
+                ringer.start()
+    for ringer in ringers:
+        ringer.join(GUARD)
+
+
+async def test_a_ring_from_a_thread_before_anybody_ever_waited_is_heard() -> None:
+    bell = Doorbell()
+    ringer = threading.Thread(target=bell.ring_from_thread)
+    ringer.start()
+    ringer.join(GUARD)
+    with anyio.fail_after(GUARD):
+        await bell.wait(3_600.0)
+
+
+def test_a_ring_after_the_end_of_the_loop_is_nothing() -> None:
+    bell = Doorbell()
+    asyncio.run(bell.wait(0.001))
+    bell.ring_from_thread()
