@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hermes_memory.domain.bm25 import QueryStatistics, bm25, text_score
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.ranking import DEFAULT_FLOOR
 
 
 def statistics(**frequencies: int) -> QueryStatistics:
@@ -77,3 +78,12 @@ def test_an_empty_memory_has_statistics_too() -> None:
 def test_impossible_statistics_are_refused(documents: int, average: float) -> None:
     with pytest.raises(InvalidInput):
         QueryStatistics(lexemes=(), documents=documents, average_length=average, frequencies={})
+
+
+def test_a_new_memory_answers_a_question_that_holds_words_it_does_not_know() -> None:
+    lexemes = ("alarm", "code", "who", "is", "doctor", "today")
+    statistics = QueryStatistics(lexemes=lexemes, documents=1, average_length=6.0, frequencies={"alarm": 1, "code": 1})
+
+    score = text_score(bm25({"alarm": 1, "code": 1}, 6, statistics), statistics.best_bm25)
+
+    assert score > DEFAULT_FLOOR * 2

@@ -1,8 +1,8 @@
 """BM25: how well the words of a text fit the words of a query.
 
 Formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with the idf that
-cannot become negative, ln(1 + (N - df + 0.5) / (df + 0.5)). k1 = 0.9 and b = 0.4 suit short texts: notes and single
-messages repeat few words and differ little in length.
+cannot become negative, ln(1 + (N - df + 0.5) / (df + 0.5)), N being at least `FEWEST_DOCUMENTS`. k1 = 0.9 and b = 0.4
+suit short texts: notes and single messages repeat few words and differ little in length.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from hermes_memory.domain.errors import InvalidInput
 
 K1: Final = 0.9
 B: Final = 0.4
+FEWEST_DOCUMENTS: Final = 50
+"""N is taken for at least this many. Among three notes every word looks common: one that is found would weigh next to
+nothing beside the words of the question that are not, and a new memory would answer nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class QueryStatistics:
         """Return the weight of a lexeme: high for a rare one, above 0 for every one."""
         # Statistics may be read a moment apart from each other, so that a lexeme seems to occur in more than all.
         df = min(max(self.frequencies.get(lexeme, 0), 0), self.documents)
-        return math.log(1 + (self.documents - df + 0.5) / (df + 0.5))
+        return math.log(1 + (max(self.documents, FEWEST_DOCUMENTS) - df + 0.5) / (df + 0.5))
 
     @property
     def best_bm25(self) -> float:

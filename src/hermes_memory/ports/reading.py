@@ -36,8 +36,8 @@ class SearchSpace:
 class TextHit:
     """A row that holds some of the query's lexemes, with its BM25 score, not below 0.
 
-    k1 = .9, b = .4, idf = ln(1 + (N - df + .5) / (df + .5)) (Robertson and Zaragoza, 2009), where N, df and the mean
-    length are those of `TextMatches`, over the lexemes of `hermes_memory.domain.lexemes.indexed_row`.
+    k1 = .9, b = .4, idf = ln(1 + (max(N, 50) - df + .5) / (df + .5)) (Robertson and Zaragoza, 2009), where N, df and
+    the mean length are those of `TextMatches`, over the lexemes of `hermes_memory.domain.lexemes.indexed_row`.
     """
 
     row: Row

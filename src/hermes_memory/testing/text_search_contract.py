@@ -223,7 +223,7 @@ def bm25_by_content(store: StoreUnderTest, rows: Sequence[Row], query: str) -> d
     scores: defaultdict[str, float] = defaultdict(float)
     for lexeme in set(store.analyze(query)):
         frequency = sum(lexeme in document for document in documents.values())
-        idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
+        idf = math.log(1 + (max(len(documents), 50) - frequency + 0.5) / (frequency + 0.5))
         for content, document in documents.items():
             if tf := document[lexeme]:
                 norm = 1 - 0.4 + 0.4 * document.total() / mean_length

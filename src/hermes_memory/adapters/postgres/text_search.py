@@ -51,7 +51,7 @@ counted as materialized (
          offset 0) t),
 weights as materialized (
   select c.lexeme, sum(c.n) as frequency,
-         ln(1 + (st.documents - sum(c.n) + .5) / (sum(c.n) + .5))::float8 as idf
+         ln(1 + (greatest(st.documents, 50) - sum(c.n) + .5) / (sum(c.n) + .5))::float8 as idf
     from counted c cross join statistics st group by c.lexeme, st.documents)"""
 
 # $5 shelves to find in, $6 budget, $7 least postings of a common word, $8 rows to rescore, $9 limit.
