@@ -217,5 +217,13 @@ def test_the_status_names_a_wrong_setting(tmp_path: Path) -> None:
     assert "did you mean 'embedder'" in config_schema.get_status_config(tmp_path)["problem"]
 
 
-def test_nothing_lies_outside_the_home_for_a_backup_to_fetch() -> None:
-    assert config_schema.backup_paths() == []
+def test_nothing_else_lies_outside_the_home_for_a_backup_to_fetch(tmp_path: Path) -> None:
+    assert config_schema.backup_paths(tmp_path) == []
+
+
+def test_a_database_that_root_keeps_outside_of_the_home_belongs_into_its_backup(tmp_path: Path) -> None:
+    folder = tmp_path / "hermes-memory" / "postgres"
+    folder.mkdir(parents=True)
+    (folder / "moved-to").write_text("/var/lib/hermes-memory/0123", encoding="utf-8")
+
+    assert config_schema.backup_paths(tmp_path) == ["/var/lib/hermes-memory/0123"]

@@ -26,7 +26,7 @@ from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
 from hermes_memory.application.worker import Worker
 from hermes_memory.bootstrap.embedder import make_embedder
-from hermes_memory.bootstrap.home import LocalHalf, utc_now
+from hermes_memory.bootstrap.home import LocalHalf, database_folder, utc_now
 from hermes_memory.bootstrap.store import EMBEDDED_PARTITIONS, EmbeddedStore, FleetStore, StoreHost, StorePreparation
 from hermes_memory.domain.fusion import Fusion, RankingWeights
 from hermes_memory.domain.lexemes import Analyzer
@@ -55,7 +55,7 @@ def _store_host(settings: Settings, local: LocalHalf, embedder: Embedder | None,
     if dsn is not None:
         return FleetStore(dsn.get_secret_value)
     return EmbeddedStore(
-        local.folder / "postgres",
+        database_folder(settings.home),
         worker,
         state_directory=settings.state_directory,
         runtime_role=settings.runtime_role,

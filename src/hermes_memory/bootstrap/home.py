@@ -92,6 +92,18 @@ def state_folder(settings: Settings) -> Path:
     return settings.home / STATE_FOLDER
 
 
+def database_folder(home: Path) -> Path:
+    """Return where the embedded database of a home belongs; root may have to keep it elsewhere, see `kept_outside`."""
+    return home / STATE_FOLDER / "postgres"
+
+
+def kept_outside(home: Path) -> Path | None:
+    """Return what of a home's state lies outside of it: its embedded database, where root must keep that elsewhere."""
+    from hermes_memory.adapters.embedded_postgres.layout import moved_place  # noqa: PLC0415 - an agent's start needs none
+
+    return moved_place(database_folder(home).resolve())
+
+
 def installation_secret(settings: Settings) -> bytes:
     """Return the key of the subject hashes: the configured one, else the home's own, made once.
 

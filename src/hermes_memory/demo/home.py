@@ -17,7 +17,7 @@ from typing import Final
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres, ServerAddress
 from hermes_memory.adapters.embedded_postgres.layout import STATE_DIRECTORY, locate
-from hermes_memory.bootstrap.home import STATE_FOLDER
+from hermes_memory.bootstrap.home import STATE_FOLDER, database_folder
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.settings import ENV_PREFIX
 
@@ -149,7 +149,7 @@ def _remove(home: Path) -> None:
 
 
 def _server_folder(home: Path) -> Path:
-    return Path(os.path.realpath(home)) / STATE_FOLDER / "postgres"
+    return database_folder(Path(os.path.realpath(home)))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError, create_model
 from pydantic.fields import FieldInfo
 
+from hermes_memory.bootstrap.home import kept_outside
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.hermes.files import write_atomically
@@ -118,9 +119,16 @@ def get_status_config(home: Path | None = None) -> dict[str, Any]:
     }
 
 
-def backup_paths() -> list[str]:
-    """Return what the host's backup must fetch from outside the Hermes home: nothing, all of it lies inside."""
-    return []
+def backup_paths(home: Path | None = None) -> list[str]:
+    """Return what the host's backup must fetch from outside the Hermes home.
+
+    That is nothing but the embedded database of a home that root uses and Postgres may not enter.
+
+    Args:
+        home: The Hermes home; the environment's by default.
+    """
+    place = kept_outside(home or default_home())
+    return [str(place)] if place is not None else []
 
 
 def _field(key: str, *, kind: str = "", **more: Any) -> dict[str, Any]:

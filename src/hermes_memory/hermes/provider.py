@@ -101,7 +101,7 @@ class HermesMemoryProvider(HostProvider):
 
     @never_raises(no_paths)
     def backup_paths(self) -> list[str]:
-        """Return paths outside the home that a backup needs: none, the home holds everything."""
+        """Return paths outside the home that a backup needs."""
         return config_schema.backup_paths()
 
     @never_raises(no_facts)

@@ -116,6 +116,16 @@ def locate(directory: Path, state_directory: Path) -> Layout:
     return Layout(directory=directory, place=place, account=choose_account(place / "pgdata", directory))
 
 
+def moved_place(directory: Path) -> Path | None:
+    """Return what holds the cluster of a directory when that is another place, None when it lies there or nowhere yet.
+
+    Raises:
+        OSError: The pointer exists and cannot be read.
+    """
+    target = read_text(directory / _POINTER)
+    return Path(target) if target else None
+
+
 def prepare_state_directory(state_directory: Path) -> None:
     """Create the state directory of root, which everybody can traverse and nobody else can list or change.
 
@@ -134,10 +144,9 @@ def prepare_state_directory(state_directory: Path) -> None:
 
 
 def _follow_pointer(directory: Path) -> Path | None:
-    target = read_text(directory / _POINTER)
-    if target is None:
+    place = moved_place(directory)
+    if place is None:
         return None
-    place = Path(target)
     # Root made the place. One that somebody else made would have root work on files of that somebody's choice.
     known = place.is_dir() and place.lstat().st_uid == os.geteuid()
     origin = read_text(place / _ORIGIN) if known else None
