@@ -205,7 +205,7 @@ class Settings(BaseSettings):
         return (
             init_settings,
             EnvSettingsSource(settings_cls),
-            _HomeDotEnv(settings_cls, env_file=home / ".env"),
+            _read_dotenv(settings_cls, home / ".env"),
             _MappingSource(settings_cls, _read_native(home / NATIVE_FILE), str(home / NATIVE_FILE)),
             _MappingSource(settings_cls, _read_host_config(home / "config.yaml"), str(home / "config.yaml")),
         )
@@ -263,6 +263,13 @@ class _MappingSource(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         return dict(self._values)
+
+
+def _read_dotenv(settings_cls: type[BaseSettings], path: Path) -> _HomeDotEnv:
+    try:
+        return _HomeDotEnv(settings_cls, env_file=path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
 
 
 def _read_native(path: Path) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -215,6 +216,16 @@ def test_a_process_exits_with_the_code_of_its_verb() -> None:
 
         assert "hermes-memory" in ran.err
         assert ran.out == ""
+
+
+@pytest.mark.usefixtures("served")
+def test_who_stops_reading_early_gets_no_complaint() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end) as unread:
+        ran = command("stats", "--json", into=unread)
+
+    assert (ran.code, ran.err) == (ERROR, "")
 
 
 @pytest.mark.usefixtures("served")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 _COMMAND: Final = Path(sys.executable).with_name("hermes-memory")
 _SECONDS: Final = 90
@@ -27,7 +27,14 @@ class Ran:
         return json.loads(self.out)
 
 
-def command(*arguments: str) -> Ran:
-    """Run the command with the environment of the test."""
-    done = subprocess.run([str(_COMMAND), *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False)
-    return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+def command(*arguments: str, into: IO[str] | None = None) -> Ran:
+    """Run the command with the environment of the test; its standard output may go elsewhere."""
+    done = subprocess.run(
+        [str(_COMMAND), *arguments],
+        stdout=into or subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    return Ran(code=done.returncode, out=done.stdout or "", err=done.stderr)

@@ -71,3 +71,18 @@ def test_a_name_that_cannot_be_used_is_told_as_the_setting_it_is(tmp_path: Path,
 
     with pytest.raises(ConfigurationError, match="identity_aliases or allowed_themes"):
         open_local_half(settings)
+
+
+@pytest.mark.parametrize("unusable", ["x" * 300, "file/home"], ids=["too long a name", "below a file"])
+def test_a_home_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path, unusable: str) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigurationError, match=r"cannot be made|cannot read"):
+        open_local_half(Settings(home=tmp_path / unusable))
+
+
+def test_a_file_of_variables_in_another_encoding_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"NAME=\xff\xfe\n")
+
+    with pytest.raises(ConfigurationError, match=r"cannot read .*\.env: UnicodeDecodeError"):
+        Settings(home=tmp_path)

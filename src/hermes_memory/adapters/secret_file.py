@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,25 +17,30 @@ def load_or_create(path: Path) -> bytes:
     """Return the secret kept in a file, making it (0600) when there is none. Several processes may call at once.
 
     Raises:
-        ConfigurationError: The file is a link, somebody else's, or holds no usable secret.
+        ConfigurationError: The file is a link, somebody else's, or holds no usable secret; or its directory cannot be
+            written.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    if not path.exists():
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(descriptor, secrets.token_hex(SECRET_BYTES).encode("ascii"))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        # A hard link is made by one of several rivals only, and never shows a half-written file.
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            _make(path)
+    except OSError as error:
+        raise ConfigurationError(f"the secret {path} cannot be made: {error.strerror}") from error
     return _read(path)
+
+
+def _make(path: Path) -> None:
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, secrets.token_hex(SECRET_BYTES).encode("ascii"))
+        os.fsync(descriptor)
+        # A hard link is made by one of several rivals only, and never shows a half-written file.
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        os.close(descriptor)
+        draft.unlink()
 
 
 def _read(path: Path) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -50,7 +51,8 @@ def run(given: argparse.Namespace) -> int:
     """Carry out the verb that was parsed and return its exit code."""
     carry_out: Run = given.carry_out
     try:
-        return carry_out(given)
+        code = carry_out(given)
+        sys.stdout.flush()
     except HermesMemoryError as error:
         print(f"hermes-memory: {error}", file=sys.stderr)
         return exit_for(error)
@@ -58,7 +60,16 @@ def run(given: argparse.Namespace) -> int:
         print("hermes-memory: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
+        _leave_nothing_to_flush()
         return ERROR
+    return code
+
+
+def _leave_nothing_to_flush() -> None:
+    """Give what was not read any more a place, or Python complains about it at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def library_version() -> str:
