@@ -17,9 +17,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hermes_memory.application.memory import Memory, View
+    from hermes_memory.application.memory import Memory
     from hermes_memory.application.recall import RecallResult, Trace
     from hermes_memory.application.status import Status
+    from hermes_memory.application.view import View
     from hermes_memory.bootstrap.migration import migrate
     from hermes_memory.bootstrap.opening import open_memory
     from hermes_memory.domain.errors import (
@@ -75,9 +76,10 @@ __all__ = [
 
 # Names are loaded when first used: a host imports this package in every process that merely lists its plugins.
 _HOMES = {
-    "hermes_memory.application.memory": ("Memory", "View"),
+    "hermes_memory.application.memory": ("Memory",),
     "hermes_memory.application.recall": ("RecallResult", "Trace"),
     "hermes_memory.application.status": ("Status",),
+    "hermes_memory.application.view": ("View",),
     "hermes_memory.bootstrap.migration": ("migrate",),
     "hermes_memory.bootstrap.opening": ("open_memory",),
     "hermes_memory.domain.errors": (

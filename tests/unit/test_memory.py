@@ -15,7 +15,8 @@ from tests.support.faulty import FaultyEmbedder
 from tests.support.inprocess import GUARD, InProcess, until
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.memory import Memory, View, parse_role, parse_target
+from hermes_memory.application.arguments import parse_role, parse_target
+from hermes_memory.application.memory import Memory, View
 from hermes_memory.domain.errors import (
     Ambiguous,
     DeadlineExceeded,

@@ -24,6 +24,8 @@ class Reconciler:
         Raises:
             StoreUnavailable: The database cannot be reached; nothing was accepted.
             DeadlineExceeded: It did not answer in `timeout` seconds; nothing was accepted.
+            SchemaNotApplied: It has no schema, or an older one; nothing was accepted.
+            SpoolFull: The spool has reached its bound; what came before was accepted.
         """
         home = self._mirror.home
         stored = await self._reader.mirrored(caller, home, timeout=timeout)

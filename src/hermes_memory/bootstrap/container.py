@@ -19,9 +19,10 @@ from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.guarded_reader import GuardedReader
 from hermes_memory.application.link import StoreLink
-from hermes_memory.application.memory import Memory, Services
+from hermes_memory.application.memory import Memory
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
+from hermes_memory.application.services import Services
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
 from hermes_memory.application.worker import Worker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from hermes_memory.application.memory import parse_target
+from hermes_memory.application.arguments import parse_target
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, theme_option, with_memory
 from hermes_memory.cli.exits import DONE

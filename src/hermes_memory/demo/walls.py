@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hermes_memory.application.memory import Memory, View
+from hermes_memory.application.memory import Memory
+from hermes_memory.application.view import View
 from hermes_memory.demo.asking import NOTEBOOK_KEEPER
 from hermes_memory.demo.cast import Figure
 from hermes_memory.demo.report import Guarded

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_never
 
-from hermes_memory.application.memory import parse_target
+from hermes_memory.application.arguments import parse_target
 from hermes_memory.application.mirror import Mirror
 from hermes_memory.domain.model import Caller, Target
 from hermes_memory.hermes.host_values import holds_text

@@ -1,0 +1,67 @@
+"""What callers hand in beside texts, understood or refused before anything is done about it."""
+
+from __future__ import annotations
+
+import math
+from uuid import UUID
+
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Role, RowId, Target
+
+
+def seconds(timeout: object, default: float) -> float:
+    """Return the seconds to wait. Writes ask before they accept anything, so that wrong use leaves no write behind.
+
+    Raises:
+        InvalidInput: It is no positive number of seconds.
+    """
+    if timeout is None:
+        return default
+    if not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+        raise InvalidInput("a timeout is a positive number of seconds", field="timeout")
+    return timeout
+
+
+def row_named(row: object) -> RowId:
+    """Return the id that names a row.
+
+    Raises:
+        InvalidInput: It is no UUID.
+    """
+    if not isinstance(row, UUID):
+        raise InvalidInput("a memory is named by its id, a UUID", field="id")
+    return RowId(row)
+
+
+def require_limit(limit: object, *, most: int) -> None:
+    """Make sure that a limit is a number from 1 to `most`.
+
+    Raises:
+        InvalidInput: It is not.
+    """
+    if not isinstance(limit, int) or not 1 <= limit <= most:
+        raise InvalidInput(f"limit must be from 1 to {most}", field="limit")
+
+
+def parse_target(value: str) -> Target:
+    """Return the target of this name.
+
+    Raises:
+        InvalidInput: It is neither `memory` nor `user`.
+    """
+    try:
+        return Target(value.strip().casefold())
+    except (ValueError, AttributeError):
+        raise InvalidInput("target must be 'memory' or 'user'", field="target") from None
+
+
+def parse_role(value: str) -> Role:
+    """Return the role of this name.
+
+    Raises:
+        InvalidInput: It is none of `user`, `assistant`, `system` and `tool`.
+    """
+    try:
+        return Role(value.strip().casefold())
+    except (ValueError, AttributeError):
+        raise InvalidInput("role must be 'user', 'assistant', 'system' or 'tool'", field="role") from None

@@ -1,0 +1,30 @@
+"""What a memory is made of, in one place: the use cases behind its public face."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hermes_memory.application.accept import Acceptor
+from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.link import StoreLink
+from hermes_memory.application.recall import Recall
+from hermes_memory.application.reconcile import Reconciler
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.application.status import StatusReporter
+from hermes_memory.ports.embedding import EmbeddingQueue
+from hermes_memory.ports.reading import Reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The use cases that a memory is made of."""
+
+    acceptor: Acceptor
+    deliverer: Deliverer
+    recall: Recall
+    reader: Reader
+    queue: EmbeddingQueue
+    reconciler: Reconciler
+    link: StoreLink
+    spool: SpoolAccess
+    status: StatusReporter

@@ -1,0 +1,351 @@
+"""A memory as one caller has it: whose it is, in which conversation, with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from hermes_memory.application.accept import Said
+from hermes_memory.application.arguments import parse_role, parse_target, require_limit, row_named, seconds
+from hermes_memory.application.recall import RecallRequest, RecallResult, Trace
+from hermes_memory.application.services import Services
+from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible
+from hermes_memory.domain.model import (
+    Caller,
+    Entry,
+    Kind,
+    OperationId,
+    Origin,
+    Role,
+    Row,
+    RowId,
+    Scope,
+    SessionId,
+    Target,
+    Theme,
+    TraceId,
+)
+from hermes_memory.domain.operations import ByContent, ById, Effect, Operation, Outcome, Selector
+from hermes_memory.domain.themes import parse_scope
+from hermes_memory.ports.reading import SearchSpace
+
+EVERY_KIND = frozenset(Kind)
+
+
+class View:
+    """The memory as one caller has it. Cheap: make as many as needed."""
+
+    def __init__(
+        self, services: Services, caller: Caller, *, write_timeout: float, read_timeout: float, patient: bool = True
+    ) -> None:
+        self._patient = patient
+        self._services = services
+        self.caller = caller
+        self._write_timeout = write_timeout
+        self._read_timeout = read_timeout
+
+    @property
+    def theme(self) -> Theme:
+        """Whose memory this is."""
+        return self.caller.theme
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        target: str = "memory",
+        at: datetime | None = None,
+        metadata: Mapping[str, object] | None = None,
+        origin: Origin = Origin.USER,
+        tool: str | None = None,
+        timeout: float | None = None,
+    ) -> Entry:
+        """Store a durable memory and return it once Postgres has committed it.
+
+        Storing what is stored already changes nothing and returns the stored one.
+
+        Args:
+            at: When it was said or became true; now by default. A naive time counts as UTC.
+            timeout: Seconds to wait for the commit.
+
+        Raises:
+            InvalidInput: The content is empty or too large, or the target is neither `memory` nor `user`.
+            SpoolFull: Too many writes wait for the database.
+            DeadlineExceeded: The database did not answer in time; the write is accepted and not lost.
+            DeliveryRejected: The database refuses the write for good.
+            StoreUnavailable: The local spool cannot be used for now; or the database went away before the stored one
+                could be read back.
+            NotVisible: Somebody else forgot it before it could be read back.
+        """
+        seconds(timeout, self._write_timeout)
+        operation = await self._services.spool.call(
+            lambda: self._services.acceptor.add(
+                self.caller, content, target=parse_target(target), origin=origin, at=at, metadata=metadata, tool=tool
+            )
+        )
+        return await self._stored(await self._effect(operation, timeout), timeout)
+
+    async def replace(
+        self,
+        entry: RowId | UUID,
+        content: str,
+        *,
+        origin: Origin = Origin.USER,
+        tool: str | None = None,
+        timeout: float | None = None,
+    ) -> Entry:
+        """Change the content of a memory of the caller's own theme; return it as stored.
+
+        It keeps its id, unless the theme holds an entry of the new content already: then it becomes that one, and the
+        id to go on with is that of the entry returned.
+
+        Raises:
+            NotVisible: There is no such memory, or it is not the caller's to change.
+            InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
+        """
+        seconds(timeout, self._write_timeout)
+        operation = await self._services.spool.call(
+            lambda: self._services.acceptor.replace(
+                self.caller, ById(id=row_named(entry)), content, origin=origin, tool=tool
+            )
+        )
+        return await self._stored(await self._effect(operation, timeout), timeout)
+
+    async def forget(
+        self,
+        entry: RowId | UUID,
+        *,
+        origin: Origin = Origin.USER,
+        tool: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Forget a memory of the caller's own theme; after return no recall finds it.
+
+        Raises:
+            NotVisible: There is no such memory, or it is not the caller's to forget.
+            SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
+        """
+        await self.forget_selected(ById(id=row_named(entry)), origin=origin, tool=tool, timeout=timeout)
+
+    async def forget_selected(
+        self, selector: Selector, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None
+    ) -> Outcome:
+        """Forget the one memory of the caller's own theme that a selector finds.
+
+        Raises:
+            NotVisible: None fits, or it is not the caller's to forget.
+            Ambiguous: Several fit; none was touched.
+            SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
+        """
+        seconds(timeout, self._write_timeout)
+        return await self._effect(await self._removal(selector, origin=origin, tool=tool), timeout)
+
+    async def forget_content(
+        self, content: str, *, origin: Origin = Origin.USER, tool: str | None = None, timeout: float | None = None
+    ) -> Sequence[RowId]:
+        """Forget what has exactly this content in the caller's own theme, whichever target it is of; return the ids.
+
+        Raises:
+            InvalidInput: The content is empty.
+            NotVisible: Nothing has this content, or it is not the caller's to forget.
+            SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
+        """
+        seconds(timeout, self._write_timeout)
+        # Both are accepted before either is waited for: what is forgotten later is forgotten whatever its target.
+        removals = [
+            await self._removal(ByContent(target=target, content=content), origin=origin, tool=tool)
+            for target in Target
+        ]
+        outcomes = [await self._outcome(removal, timeout) for removal in removals]
+        forgotten = [outcome.row for outcome in outcomes if outcome.effect is Effect.REMOVED and outcome.row]
+        if not forgotten:
+            raise NotVisible("there is no memory with exactly this content, or it is not yours to change")
+        return forgotten
+
+    async def capture(
+        self, *, user: str, assistant: str, metadata: Mapping[str, object] | None = None
+    ) -> OperationId | None:
+        """Accept one exchange durably and return at once; it is stored in the background.
+
+        Returns:
+            The id of the accepted write, None when neither half is worth keeping.
+
+        Raises:
+            InvalidInput: The view has no session, or a half is too large.
+            SpoolFull: Too many writes wait for the database.
+            StoreUnavailable: The local spool cannot be used for now.
+        """
+        said = [
+            Said(role=Role.USER, content=user, metadata=metadata),
+            Said(role=Role.ASSISTANT, content=assistant, metadata=metadata),
+        ]
+        return await self._capture(said, filtered=True)
+
+    async def capture_turn(
+        self,
+        content: str,
+        *,
+        role: str = "user",
+        speaker: str | None = None,
+        at: datetime | None = None,
+        occurrence: int = 0,
+        metadata: Mapping[str, object] | None = None,
+    ) -> OperationId | None:
+        """Accept one message durably and return at once; nothing but empty text is left out.
+
+        Args:
+            role: `user`, `assistant`, `system` or `tool`.
+            speaker: Name of who said it.
+            at: When it was said; now by default. A naive time counts as UTC.
+            occurrence: Which one it is of several equal messages of this role in the session, from 0. Handing in the
+                same message with the same number again stores nothing.
+
+        Raises:
+            InvalidInput: The view has no session, the role is unknown or the message is too large.
+            SpoolFull: Too many writes wait for the database.
+            StoreUnavailable: The local spool cannot be used for now.
+        """
+        said = Said(
+            role=parse_role(role), content=content, speaker=speaker, at=at, occurrence=occurrence, metadata=metadata
+        )
+        return await self._capture([said], filtered=False)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        scope: str | Scope = "current",
+        kinds: frozenset[Kind] = EVERY_KIND,
+        target: str | None = None,
+        floor: float = 0.0,
+        exclude: frozenset[str] = frozenset(),
+        window: tuple[SessionId, datetime] | None = None,
+        timeout: float | None = None,
+    ) -> RecallResult:
+        """Find memories that answer a question, best first.
+
+        Args:
+            limit: Most hits, from 1 to 200.
+            scope: `current`, `session`, `subject`, `all`, the name of a theme, or a scope object.
+            kinds: Entries, turns, or both.
+            target: Only entries of this target.
+            floor: Fused score below which nothing is returned.
+            exclude: Contents not to return.
+            window: A session, and the time since when its turns are in view: those are not returned either.
+            timeout: Seconds the answer is worth.
+
+        Raises:
+            InvalidInput: The limit or the scope is unusable.
+            NotVisible: The scope names a governed theme that the caller is not in. Any other theme that the caller may
+                not read looks like an empty one.
+            StoreUnavailable: The database is out of reach.
+            DeadlineExceeded: No answer in time.
+            SchemaNotApplied: The database has no schema, or an older one.
+        """
+        if not isinstance(query, str):
+            raise InvalidInput("a query is text", field="query")
+        require_limit(limit, most=200)
+        space = SearchSpace(
+            scope=self._scope(scope), kinds=kinds, target=parse_target(target) if target is not None else None
+        )
+        return await self._services.recall.recall(
+            RecallRequest(
+                caller=self.caller,
+                query=query,
+                space=space,
+                limit=limit,
+                timeout=seconds(timeout, self._read_timeout),
+                floor=floor,
+                exclude=exclude,
+                window=window,
+            )
+        )
+
+    async def get(self, row: RowId | UUID, *, timeout: float | None = None) -> Row:
+        """Return a memory by id.
+
+        Raises:
+            NotVisible: There is none, or the caller may not see it: the two look alike.
+            InvalidInput: The id is no UUID.
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
+        """
+        found = await self._services.reader.get(
+            self.caller, row_named(row), timeout=seconds(timeout, self._read_timeout)
+        )
+        if found is None:
+            raise NotVisible("there is no such memory for this caller")
+        return found
+
+    async def profile(
+        self,
+        *,
+        target: str | None = None,
+        scope: str | Scope = "current",
+        limit: int = 50,
+        timeout: float | None = None,
+    ) -> Sequence[Entry]:
+        """List durable memories, most recently changed first.
+
+        Raises:
+            InvalidInput: An argument is unusable.
+            NotVisible, StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
+        """
+        require_limit(limit, most=1000)
+        return await self._services.reader.entries(
+            self.caller,
+            self._scope(scope),
+            target=parse_target(target) if target is not None else None,
+            limit=limit,
+            timeout=seconds(timeout, self._read_timeout),
+        )
+
+    def explain(self, trace: TraceId) -> Trace:
+        """Return how a recent answer to this caller came about.
+
+        Raises:
+            NotVisible: No such answer is remembered for this caller.
+        """
+        found = self._services.recall.trace(trace)
+        if found is None or found.caller != self.caller:
+            raise NotVisible("no such answer is remembered")
+        return found
+
+    async def _capture(self, said: Sequence[Said], *, filtered: bool) -> OperationId | None:
+        operation = await self._services.spool.call(
+            lambda: self._services.acceptor.turns(self.caller, said, filtered=filtered)
+        )
+        return operation.stamp.operation if operation else None
+
+    async def _removal(self, selector: Selector, *, origin: Origin, tool: str | None) -> Operation:
+        return await self._services.spool.call(
+            lambda: self._services.acceptor.remove(self.caller, selector, origin=origin, tool=tool)
+        )
+
+    async def _outcome(self, operation: Operation, timeout: float | None) -> Outcome:
+        return await self._services.deliverer.wait(
+            operation, timeout=seconds(timeout, self._write_timeout), patient=self._patient
+        )
+
+    async def _effect(self, operation: Operation, timeout: float | None) -> Outcome:
+        outcome = await self._outcome(operation, timeout)
+        if outcome.effect is Effect.NOT_FOUND:
+            raise NotVisible("there is no such memory, or it is not yours to change")
+        if outcome.effect is Effect.AMBIGUOUS:
+            raise Ambiguous("several memories fit and none was touched: select by id or by the whole content")
+        return outcome
+
+    async def _stored(self, outcome: Outcome, timeout: float | None) -> Entry:
+        if outcome.row is not None:
+            row = await self.get(outcome.row, timeout=timeout)
+            if isinstance(row, Entry):
+                return row
+        raise NotVisible("the memory was changed or forgotten by somebody else meanwhile")
+
+    def _scope(self, scope: str | Scope) -> Scope:
+        if isinstance(scope, str):
+            return parse_scope(scope, self.caller)
+        if not isinstance(scope, Scope):
+            raise InvalidInput("a scope is a name or a scope object", field="scope")
+        return scope
