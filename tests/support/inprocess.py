@@ -25,10 +25,10 @@ from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
 from hermes_memory.application.worker import Worker
+from hermes_memory.bootstrap.home import LocalHalf
 from hermes_memory.domain.contacts import ContactKind
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.model import Subject
-from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.domain.subjects import subject_for
 from hermes_memory.ports.spool import Leadership, Spool
@@ -79,7 +79,7 @@ class InProcess:
         leadership: Who delivers.
         policy: What of a conversation is kept.
         ranking: How candidates become an answer.
-        accepted: Hears of each accepted write.
+        local: The local half of a real home, whose spool, seat and notebooks are taken then.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class InProcess:
         leadership: Leadership | None = None,
         policy: CapturePolicy | None = None,
         ranking: RankingPolicy | None = None,
-        accepted: Callable[[Operation], None] = lambda _: None,
+        local: LocalHalf | None = None,
     ) -> None:
         self.embedder = embedder
         self.analyzer = new_analyzer()
@@ -104,11 +104,14 @@ class InProcess:
         self.preparing = Faults()
 
         self.store_breaker, self.embed_breaker = store_breaker(), embed_breaker()
-        self.spool = spool or InMemorySpool()
+        self.spool = local.spool if local else spool or InMemorySpool()
         self.access = SpoolAccess(self.spool, Worker())
-        self.acceptor = Acceptor(self.spool, policy=policy or CapturePolicy(), now=utc_now, accepted=accepted)
         self.notebooks = InMemoryNotebooks(HOME)
-        self.mirror = Mirror(self.acceptor, self.notebooks)
+        if local:
+            self.acceptor, self.mirror, leadership = local.acceptor, local.mirror, local.leadership
+        else:
+            self.acceptor = Acceptor(self.spool, policy=policy or CapturePolicy(), now=utc_now)
+            self.mirror = Mirror(self.acceptor, self.notebooks)
         self.stage = EmbedStage(self.queue, embedder, breaker=self.embed_breaker) if embedder else None
         self.deliverer = Deliverer(
             self.access,
