@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.accept import DELEGATION_MAX_CHARS, ENTRY_MAX_CHARS, Acceptor, CapturePolicy, Said
+from hermes_memory.application.accept import DELEGATION_MAX_CHARS, Acceptor, CapturePolicy, Said
+from hermes_memory.application.preparing import ENTRY_MAX_CHARS
 from hermes_memory.domain.cleaning import CUT_MARKER
 from hermes_memory.domain.errors import InvalidInput, SpoolFull
 from hermes_memory.domain.model import Caller, Origin, Role, RowId, SessionId, Target, Theme
@@ -325,23 +326,23 @@ def test_a_delegation_is_kept_bounded_with_its_child(bench: Bench) -> None:
 
 
 def test_a_fitting_text_is_cut_marked_and_the_same_when_it_is_prepared_again(bench: Bench) -> None:
-    fitting = bench.acceptor.fitting("word " * ENTRY_MAX_CHARS)
+    fitting = bench.acceptor.preparing.fitting("word " * ENTRY_MAX_CHARS)
 
     assert len(fitting) <= ENTRY_MAX_CHARS
     assert fitting.endswith(CUT_MARKER.strip())
-    assert bench.acceptor.prepare(fitting) == bench.acceptor.fitting(fitting) == fitting
-    assert bench.acceptor.fitting(" short ") == "short"
+    assert bench.acceptor.preparing.content(fitting) == bench.acceptor.preparing.fitting(fitting) == fitting
+    assert bench.acceptor.preparing.fitting(" short ") == "short"
     with pytest.raises(InvalidInput):
-        bench.acceptor.fitting(" ")
+        bench.acceptor.preparing.fitting(" ")
 
 
 def test_redaction_at_the_place_of_the_cut_leaves_a_text_that_fits(bench: Bench) -> None:
     # The mark is longer than the secret, so the text grows after it was measured.
     text = f"{'x' * (ENTRY_MAX_CHARS - len(SECRET) - 1)}\n{SECRET}"
-    fitting = bench.acceptor.fitting(text)
+    fitting = bench.acceptor.preparing.fitting(text)
 
     assert len(fitting) <= ENTRY_MAX_CHARS
-    assert bench.acceptor.prepare(fitting) == fitting
+    assert bench.acceptor.preparing.content(fitting) == fitting
     assert "hunter2" not in fitting
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.spool.codec import decode, encode
-from hermes_memory.application.accept import EARLIEST, LATEST, Acceptor, CapturePolicy, Said
+from hermes_memory.application.accept import Acceptor, CapturePolicy, Said
+from hermes_memory.application.preparing import EARLIEST, LATEST
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, Origin, Role, Subject, Target, Theme
 from hermes_memory.domain.operations import AddEntry

@@ -11,8 +11,9 @@ from tests.support.inprocess import GUARD, utc_now
 
 from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.accept import ENTRY_MAX_CHARS, Acceptor, CapturePolicy
+from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.application.mirror import TOOL, Mirror
+from hermes_memory.application.preparing import ENTRY_MAX_CHARS
 from hermes_memory.domain.errors import InvalidInput, SpoolFull
 from hermes_memory.domain.model import Entry, Origin, RowId, SessionId, Target
 from hermes_memory.domain.operations import (

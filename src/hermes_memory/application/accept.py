@@ -6,19 +6,16 @@ After a method returns an operation id, the write survives the death of the proc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Literal, assert_never
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
 from uuid import uuid4
 
-from hermes_memory.domain.cleaning import clean_metadata, clean_text
-from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.application.preparing import Preparing, moment
+from hermes_memory.domain.cleaning import clean_text
 from hermes_memory.domain.model import (
-    NO_METADATA,
     Caller,
     HomeId,
-    Json,
-    Metadata,
     OperationId,
     Origin,
     Role,
@@ -29,9 +26,6 @@ from hermes_memory.domain.model import (
 from hermes_memory.domain.noise import worth_remembering
 from hermes_memory.domain.operations import (
     AddEntry,
-    ByContent,
-    ById,
-    BySubstring,
     Operation,
     RecordDelegation,
     RecordTurns,
@@ -41,15 +35,10 @@ from hermes_memory.domain.operations import (
     Stamp,
     TurnDraft,
 )
-from hermes_memory.domain.redaction import redact
-from hermes_memory.domain.scrubbing import scrub
 from hermes_memory.ports.spool import Spool
 
-ENTRY_MAX_CHARS = 65_536
 DELEGATION_MAX_CHARS = 8_192
-TOOL_MAX_CHARS = 200
-EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
-LATEST = datetime(9998, 12, 31, tzinfo=UTC)
+NAME_MAX_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +92,7 @@ class Acceptor:
         accepted: Callable[[Operation], None] = lambda _: None,
     ) -> None:
         """Accept into `spool`; `accepted` hears of each write, in the caller's thread, and must not block."""
+        self.preparing = Preparing(redact=policy.redact)
         self._spool = spool
         self._policy = policy
         self._now = now
@@ -132,10 +122,10 @@ class Acceptor:
             AddEntry(
                 stamp=stamp,
                 target=target,
-                content=self.prepare(content),
-                at=stamp.accepted_at if at is None else _moment(at),
+                content=self.preparing.content(content),
+                at=stamp.accepted_at if at is None else moment(at),
                 source=source,
-                metadata=self._metadata(metadata),
+                metadata=self.preparing.metadata(metadata),
             )
         )
 
@@ -160,8 +150,8 @@ class Acceptor:
         return self._put(
             ReplaceEntry(
                 stamp=self._stamp(caller, origin, tool),
-                selector=self._prepared(selector),
-                content=self.prepare(content),
+                selector=self.preparing.selector(selector),
+                content=self.preparing.content(content),
                 upsert=upsert,
                 source=source,
             )
@@ -171,10 +161,12 @@ class Acceptor:
         """Accept the removal of one memory.
 
         Raises:
+            InvalidInput: The selector names no text.
             SpoolFull: The spool has reached its bound.
             StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
-        return self._put(RemoveEntry(stamp=self._stamp(caller, origin, tool), selector=self._prepared(selector)))
+        prepared = self.preparing.selector(selector)
+        return self._put(RemoveEntry(stamp=self._stamp(caller, origin, tool), selector=prepared))
 
     def turns(
         self, caller: Caller, said: Sequence[Said], *, filtered: bool = True, parent: SessionId | None = None
@@ -218,103 +210,32 @@ class Acceptor:
                 stamp=self._stamp(caller, Origin.AGENT, None),
                 child_session=child_session,
                 child_theme=child_theme,
-                task=self._clean(task, DELEGATION_MAX_CHARS),
-                result=self._clean(result, DELEGATION_MAX_CHARS),
+                task=self.preparing.text(task, DELEGATION_MAX_CHARS),
+                result=self.preparing.text(result, DELEGATION_MAX_CHARS),
             )
         )
 
-    def prepare(self, content: object) -> str:
-        """Return the text that would be stored for a durable memory.
-
-        Raises:
-            InvalidInput: Nothing is left of it, or it is longer than a memory may be.
-        """
-        text = self._clean(content, ENTRY_MAX_CHARS + 1).strip()
-        if not text:
-            raise InvalidInput("the content is empty: there is nothing to remember", field="content")
-        if len(text) > ENTRY_MAX_CHARS:
-            raise InvalidInput(
-                f"the content is longer than {ENTRY_MAX_CHARS:,} characters: store it in parts", field="content"
-            )
-        return text
-
-    def fitting(self, content: object) -> str:
-        """Return `prepare(content)`, but cut and marked where it is longer than a memory may be.
-
-        Preparing the result again changes nothing.
-
-        Raises:
-            InvalidInput: Nothing is left of it.
-        """
-        return self.prepare(clean_text(self._clean(content, ENTRY_MAX_CHARS), max_chars=ENTRY_MAX_CHARS))
-
     def _draft(self, said: Said, accepted_at: datetime, filtered: bool) -> TurnDraft | None:
-        text = self._clean(said.content, self._policy.max_chars).strip()
+        text = self.preparing.text(said.content, self._policy.max_chars)
         substantive = worth_remembering(text, said.role, min_width=self._policy.min_width)
         if not text or (filtered and not substantive):
             return None
         return TurnDraft(
             role=said.role,
             content=text,
-            at=accepted_at if said.at is None else _moment(said.at),
+            at=accepted_at if said.at is None else moment(said.at),
             origin=_SPOKEN_BY[said.role],
-            speaker=self._clean(said.speaker, 200).strip() or None if said.speaker else None,
+            speaker=self.preparing.text(said.speaker, NAME_MAX_CHARS) or None if said.speaker else None,
             occurrence=said.occurrence,
             embed=self._policy.embed == "all" or (self._policy.embed == "substantive_only" and substantive),
-            metadata=self._metadata(said.metadata),
+            metadata=self.preparing.metadata(said.metadata),
         )
 
-    def _clean(self, value: object, max_chars: int) -> str:
-        return self._redacted(clean_text(value, max_chars=max_chars))
-
-    def _redacted(self, text: str) -> str:
-        return redact(text).text if self._policy.redact else text
-
-    def _metadata(self, value: Mapping[str, object] | None) -> Metadata:
-        return {name: self._harmless(item) for name, item in clean_metadata(value).items()} if value else NO_METADATA
-
-    def _harmless(self, value: Json) -> Json:
-        match value:
-            case str():
-                return self._redacted(value)
-            case list():
-                return [self._harmless(item) for item in value]
-            case dict():
-                return {name: self._harmless(item) for name, item in value.items()}
-            case _:
-                return value
-
-    def _prepared(self, selector: Selector) -> Selector:
-        """Bring the selecting text into the form in which contents are stored, so that it finds them."""
-        match selector:
-            case ByContent():
-                return replace(selector, content=self.prepare(selector.content))
-            case BySubstring():
-                # Not trimmed: blanks at its ends tell one entry from another.
-                return replace(selector, text=self._redacted(scrub(selector.text)))
-            case ById():
-                return selector
-            case _:
-                assert_never(selector)
-
     def _stamp(self, caller: Caller, origin: Origin, tool: str | None) -> Stamp:
-        name = None if tool is None else clean_text(tool, max_chars=TOOL_MAX_CHARS) or None
+        name = None if tool is None else clean_text(tool, max_chars=NAME_MAX_CHARS) or None
         return Stamp(operation=OperationId(uuid4()), caller=caller, origin=origin, accepted_at=self._now(), tool=name)
 
     def _put(self, operation: Operation) -> Operation:
         self._spool.put(operation)
         self._accepted(operation)
         return operation
-
-
-def _moment(at: object) -> datetime:
-    """Return a time that every part of the memory can hold and show, whatever the zone it is shown in."""
-    if not isinstance(at, datetime):
-        raise InvalidInput("a time is a datetime", field="at")
-    try:
-        moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except OverflowError:
-        moment = datetime.min.replace(tzinfo=UTC)
-    if not EARLIEST <= moment <= LATEST:
-        raise InvalidInput(f"a time is from {EARLIEST.year} to {LATEST.year}", field="at")
-    return moment

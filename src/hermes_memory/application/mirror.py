@@ -32,6 +32,7 @@ class Mirror:
 
     def __init__(self, acceptor: Acceptor, notebooks: Notebooks) -> None:
         self._acceptor = acceptor
+        self._fitting = acceptor.preparing.fitting
         self._notebooks = notebooks
         # Held while a file is compared and while a told write is accepted, so that neither sees the other half done.
         self._order = threading.Lock()
@@ -46,7 +47,7 @@ class Mirror:
         with self._order:
             return self._acceptor.add(
                 caller,
-                self._acceptor.fitting(content),
+                self._fitting(content),
                 target=target,
                 origin=Origin.ASSISTANT,
                 source=self._notebooks.home,
@@ -70,7 +71,7 @@ class Mirror:
             return self._acceptor.replace(
                 caller,
                 self._selector(target, previous, old_text),
-                self._acceptor.fitting(content),
+                self._fitting(content),
                 origin=Origin.ASSISTANT,
                 upsert=True,
                 source=self._notebooks.home,
@@ -147,7 +148,7 @@ class Mirror:
 
     def _prepared(self, entry: str) -> str | None:
         try:
-            return self._acceptor.fitting(entry)
+            return self._fitting(entry)
         except InvalidInput:
             return None
 
@@ -162,7 +163,7 @@ class Mirror:
 
     def _selector(self, target: Target, previous: object, old_text: object) -> Selector:
         if isinstance(previous, str) and previous.strip():
-            return ByContent(target=target, content=self._acceptor.fitting(previous), source=self._notebooks.home)
+            return ByContent(target=target, content=self._fitting(previous), source=self._notebooks.home)
         if isinstance(old_text, str) and old_text.strip():
             return BySubstring(target=target, text=old_text, source=self._notebooks.home)
         raise InvalidInput("an empty old_text would select every memory: name the text to find", field="old_text")

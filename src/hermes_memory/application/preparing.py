@@ -1,0 +1,106 @@
+"""Bringing what is handed in to the form in which it is kept: cleaned, without secrets, within its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final, assert_never
+
+from hermes_memory.domain.cleaning import clean_metadata, clean_text
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import NO_METADATA, Json, Metadata
+from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
+from hermes_memory.domain.redaction import redact
+from hermes_memory.domain.scrubbing import scrub
+
+ENTRY_MAX_CHARS: Final = 65_536
+EARLIEST: Final = datetime(2, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(9998, 12, 31, tzinfo=UTC)
+
+
+class Preparing:
+    """Prepares texts, metadata and selectors. Preparing a result again changes nothing. Any thread may call."""
+
+    def __init__(self, *, redact: bool) -> None:
+        """Replace credentials by a mark if `redact` is set."""
+        self._redact = redact
+
+    def text(self, value: object, max_chars: int) -> str:
+        """Return a text cut at `max_chars` characters, "" for nothing. The marks of secrets may make it longer again."""
+        return self._redacted(clean_text(value, max_chars=max_chars)).strip()
+
+    def content(self, value: object) -> str:
+        """Return the text that is stored for a durable memory.
+
+        Raises:
+            InvalidInput: Nothing is left of it, or it is longer than a memory may be.
+        """
+        text = self.text(value, ENTRY_MAX_CHARS + 1)
+        if not text:
+            raise InvalidInput("the content is empty: there is nothing to remember", field="content")
+        if len(text) > ENTRY_MAX_CHARS:
+            raise InvalidInput(
+                f"the content is longer than {ENTRY_MAX_CHARS:,} characters: store it in parts", field="content"
+            )
+        return text
+
+    def fitting(self, value: object) -> str:
+        """Return `content(value)`, but cut and marked where it is longer than a memory may be.
+
+        Raises:
+            InvalidInput: Nothing is left of it.
+        """
+        return self.content(clean_text(self.text(value, ENTRY_MAX_CHARS), max_chars=ENTRY_MAX_CHARS))
+
+    def metadata(self, value: Mapping[str, object] | None) -> Metadata:
+        """Return metadata as they are stored."""
+        return {name: self._harmless(item) for name, item in clean_metadata(value).items()} if value else NO_METADATA
+
+    def selector(self, selector: Selector) -> Selector:
+        """Bring the selecting text into the form in which contents are stored, so that it finds them.
+
+        Raises:
+            InvalidInput: Nothing is left of the text.
+        """
+        match selector:
+            case ByContent():
+                return replace(selector, content=self.content(selector.content))
+            case BySubstring():
+                # Not trimmed: blanks at its ends tell one entry from another.
+                return replace(selector, text=self._redacted(scrub(selector.text)))
+            case ById():
+                return selector
+            case _:
+                assert_never(selector)
+
+    def _redacted(self, text: str) -> str:
+        return redact(text).text if self._redact else text
+
+    def _harmless(self, value: Json) -> Json:
+        match value:
+            case str():
+                return self._redacted(value)
+            case list():
+                return [self._harmless(item) for item in value]
+            case dict():
+                return {name: self._harmless(item) for name, item in value.items()}
+            case _:
+                return value
+
+
+def moment(at: object) -> datetime:
+    """Return a time that every part of the memory can hold and show, whatever the zone it is shown in.
+
+    Raises:
+        InvalidInput: It is no time, or out of range.
+    """
+    if not isinstance(at, datetime):
+        raise InvalidInput("a time is a datetime", field="at")
+    try:
+        found = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except OverflowError:
+        found = datetime.min.replace(tzinfo=UTC)
+    if not EARLIEST <= found <= LATEST:
+        raise InvalidInput(f"a time is from {EARLIEST.year} to {LATEST.year}", field="at")
+    return found
