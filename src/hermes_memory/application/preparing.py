@@ -27,7 +27,7 @@ class Preparing:
         self._redact = redact
 
     def text(self, value: object, max_chars: int) -> str:
-        """Return a text cut at `max_chars` characters, "" for nothing. The marks of secrets may make it longer again."""
+        """Return a text cut at `max_chars` characters, "" for nothing. The marks of secrets may make it longer."""
         return self._redacted(clean_text(value, max_chars=max_chars)).strip()
 
     def content(self, value: object) -> str:
