@@ -17,8 +17,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hermes_memory.application.answers import RecallResult, Trace
     from hermes_memory.application.memory import Memory
-    from hermes_memory.application.recall import RecallResult, Trace
     from hermes_memory.application.status import Status
     from hermes_memory.application.view import View
     from hermes_memory.bootstrap.migration import migrate
@@ -76,8 +76,8 @@ __all__ = [
 
 # Names are loaded when first used: a host imports this package in every process that merely lists its plugins.
 _HOMES = {
+    "hermes_memory.application.answers": ("RecallResult", "Trace"),
     "hermes_memory.application.memory": ("Memory",),
-    "hermes_memory.application.recall": ("RecallResult", "Trace"),
     "hermes_memory.application.status": ("Status",),
     "hermes_memory.application.view": ("View",),
     "hermes_memory.bootstrap.migration": ("migrate",),

@@ -244,6 +244,7 @@ def test_install_writes_and_removes_the_shim(home: Path) -> None:
     nothing = require(command("install", "--remove", "--json"), DONE)
 
     assert installed.document["verified"] is True
+    assert f"{shim} is as it should be" in again.out
     assert "memory.provider hermes-memory" in again.out
     assert "__init__.py" in files
     assert "removed" in removed.out
@@ -262,6 +263,7 @@ def test_install_refuses_a_directory_that_is_not_its_own(home: Path) -> None:
     assert "wrote" in forced.out
     aside = list(foreign.parent.glob(".hermes-memory.replaced-*/__init__.py"))
     assert [path.read_text() for path in aside] == ["# somebody else's"]
+    assert str(aside[0].parent) in forced.out
 
 
 def test_the_version_is_told(home: Path) -> None:

@@ -16,7 +16,7 @@ from tests.support.inprocess import GUARD, InProcess, new_analyzer
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.application import recall as module
-from hermes_memory.application.recall import RecallRequest, RecallResult
+from hermes_memory.application.answers import RecallRequest, RecallResult
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
     EmbedderUnavailable,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import anyio
 
+from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.own_scores import OwnScores
 from hermes_memory.domain.bm25 import QueryStatistics
@@ -24,10 +25,10 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.fusion import Candidate, CosineCalibration, Fusion, Ranked
 from hermes_memory.domain.lexemes import Analyzer, head_and_tail
-from hermes_memory.domain.model import Caller, Row, RowId, SessionId, TraceId, Turn
+from hermes_memory.domain.model import Row, RowId, SessionId, TraceId, Turn
 from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
-from hermes_memory.ports.reading import Search, SearchSpace, TextMatches, VectorHit
+from hermes_memory.ports.reading import Search, TextMatches, VectorHit
 
 logger = logging.getLogger(__name__)
 
@@ -39,68 +40,6 @@ UNMEASURED: Final = CosineCalibration(unrelated=0.3, related=0.9)
 """Cautious levels for a model whose own are not measured yet."""
 LEG_SHARE: Final = 0.9
 """Share of the deadline that the legs may use; the rest is for ranking."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallRequest:
-    """What is asked.
-
-    Attributes:
-        limit: Most hits wanted, from 1.
-        timeout: Seconds the answer is worth waiting for.
-        floor: Fused score below which nothing is returned; 0 returns everything found. Ranks that are fused say
-            nothing about how well anything fits, so it does not hold for them.
-        exclude: Contents not to return, such as what the prompt holds already.
-        window: The conversation that is going on, and the time since when its turns are still in view: those are not
-            returned either.
-    """
-
-    caller: Caller
-    query: str
-    space: SearchSpace
-    limit: int
-    timeout: float
-    floor: float = 0.0
-    exclude: frozenset[str] = frozenset()
-    window: tuple[SessionId, datetime] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """How an answer came about.
-
-    Attributes:
-        lexemes: What the text leg looked for.
-        candidates: Rows found by each leg.
-        cut: Ranked rows that did not make it, each with the reason.
-        timings: Seconds by stage.
-        problems: What degraded the answer, one sentence each.
-    """
-
-    id: TraceId
-    at: datetime
-    caller: Caller
-    space: SearchSpace
-    lexemes: tuple[str, ...]
-    candidates: Mapping[str, int]
-    ranked: tuple[Ranked, ...]
-    cut: tuple[tuple[RowId, str], ...]
-    timings: Mapping[str, float]
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallResult:
-    """The answer: ranked rows, best first.
-
-    Attributes:
-        degraded: What kept the answer from being complete, one sentence each; empty when nothing did.
-        trace_id: Handle by which the answer can be explained while it is remembered.
-    """
-
-    hits: tuple[Ranked, ...]
-    degraded: tuple[str, ...]
-    trace_id: TraceId
 
 
 @dataclass(slots=True)

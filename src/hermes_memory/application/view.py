@@ -7,8 +7,8 @@ from datetime import datetime
 from uuid import UUID
 
 from hermes_memory.application.accept import Said
+from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
 from hermes_memory.application.arguments import parse_role, parse_target, require_limit, row_named, seconds
-from hermes_memory.application.recall import RecallRequest, RecallResult, Trace
 from hermes_memory.application.services import Services
 from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible
 from hermes_memory.domain.model import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from hermes_memory.cli.common import home_option, json_option, print_json
@@ -37,11 +38,19 @@ def carry_out(given: argparse.Namespace) -> int:
 
 
 def _removal_line(removal: shim.RemovalResult) -> str:
-    return f"removed {removal.path}" if removal.removed else f"nothing to remove at {removal.path}"
+    if not removal.removed:
+        return f"nothing to remove at {removal.path}"
+    return "\n".join((f"removed {removal.path}", *map(_aside_line, removal.set_aside)))
+
+
+def _aside_line(place: Path) -> str:
+    return f"what was not ours is now {place}"
 
 
 def _print_result(result: shim.InstallResult) -> None:
-    print(f"wrote {result.path}")
+    print(f"wrote {result.path}" if result.changed else f"{result.path} is as it should be")
+    for place in result.set_aside:
+        print(_aside_line(place))
     for problem in result.problems:
         print(f"problem: {problem}")
     if result.verified:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from hermes_memory.application.answers import RecallResult
 from hermes_memory.application.memory import Memory
-from hermes_memory.application.recall import RecallResult
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, theme_option, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.domain.fusion import Ranked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, assert_never
 
+from hermes_memory.application.answers import RecallResult
 from hermes_memory.application.memory import Memory
-from hermes_memory.application.recall import RecallResult
 from hermes_memory.application.view import View
 from hermes_memory.domain.budget import fit_payloads
 from hermes_memory.domain.errors import (
