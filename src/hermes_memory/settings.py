@@ -132,7 +132,12 @@ class Settings(BaseSettings):
     )
     reconcile_files: bool = Field(True, description="Keep the memory in step with MEMORY.md and USER.md of the home.")
     write_contexts: Names = Field(("primary", "cron"), description="Agent contexts that may write; others only read.")
-    item_max_bytes: int = Field(1_048_576, ge=65_536, le=16_777_216, description="Largest single write, in bytes.")
+    item_max_bytes: int = Field(
+        1_048_576,
+        ge=65_536,
+        le=16_777_216,
+        description="Largest single write, in bytes; at least 8 times `turn_max_chars`.",
+    )
     turn_max_chars: int = Field(65_536, ge=256, le=1_000_000, description="Longer turns are cut here, marked.")
     spool_sync: Literal["FULL", "NORMAL"] = Field(
         "FULL", description="FULL survives power loss; NORMAL survives the death of the process and is faster."
@@ -228,6 +233,14 @@ class Settings(BaseSettings):
             missing = [key for key in ("embed_url", "embed_model", "embed_dim") if getattr(self, key) is None]
             if missing:
                 raise ValueError(f"embedder '{self.embedder}' also needs {', '.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
+    def _require_room(self) -> Settings:
+        # An exchange is one write of two turns, and a character takes up to four bytes.
+        needed = 2 * 4 * self.turn_max_chars
+        if self.item_max_bytes < needed:
+            raise ValueError(f"item_max_bytes must be at least {needed:,}, 8 times turn_max_chars")
         return self
 
 

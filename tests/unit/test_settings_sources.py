@@ -1,0 +1,299 @@
+"""Sources of the settings: which comes first, what is refused, and what a refusal says and keeps to itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.settings import Settings, default_home
+
+URL = "postgresql://someone:s3cret@db.example/memory"
+
+
+class Home:
+    """The files and variables that settings are read from, all of them for one setting at a time."""
+
+    def __init__(self, folder: Path, environment: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.environment = environment
+
+    def variables(self, **values: object) -> None:
+        for key, value in values.items():
+            self.environment.setenv(f"HERMES_MEMORY_{key.upper()}", str(value))
+
+    def dotenv(self, **values: object) -> None:
+        lines = [f"HERMES_MEMORY_{key.upper()}={value}" for key, value in values.items()]
+        (self.folder / ".env").write_text("\n".join([*lines, "OPENAI_API_KEY=sk-other", "PATH=/nowhere"]))
+
+    def native(self, **values: Any) -> None:
+        (self.folder / "hermes-memory.json").write_text(json.dumps(values))
+
+    def host(self, **values: Any) -> None:
+        document = {"model": "some", "plugins": {"other": {"x": 1}, "hermes-memory": values}}
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(document))
+
+
+@pytest.fixture
+def sources(home: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    return Home(home, monkeypatch)
+
+
+def test_without_any_source_the_defaults_of_the_home_hold(sources: Home) -> None:
+    settings = Settings()
+
+    assert settings.home == sources.folder
+    assert (settings.dsn, settings.embedder, settings.pool_size) == (None, "local", 4)
+    assert settings.read_policy is ReadPolicy.OPEN
+    assert settings.write_contexts == ("primary", "cron")
+
+
+def test_the_home_is_that_of_the_user_unless_the_variable_names_another(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    named = default_home()
+    monkeypatch.setenv("HERMES_HOME", "~/other")
+    expanded = default_home()
+    monkeypatch.setenv("HERMES_HOME", "  ")
+
+    assert (named, expanded, default_home()) == (home, tmp_path / "other", tmp_path / ".hermes")
+
+
+def test_each_source_comes_before_the_next(sources: Home) -> None:
+    found = [Settings().pool_size]
+    sources.host(pool_size=5)
+    found.append(Settings().pool_size)
+    sources.native(pool_size=6)
+    found.append(Settings().pool_size)
+    sources.dotenv(pool_size=7)
+    found.append(Settings().pool_size)
+    sources.variables(pool_size=8)
+    found.append(Settings().pool_size)
+    found.append(Settings(pool_size=9).pool_size)
+
+    assert found == [4, 5, 6, 7, 8, 9]
+
+
+def test_sources_complete_each_other(sources: Home) -> None:
+    sources.host(pool_size=5, prefetch=False)
+    sources.native(prefetch_limit=9)
+    sources.dotenv(dsn=URL)
+    sources.variables(tool_timeout=1.5)
+    settings = Settings()
+
+    assert (settings.pool_size, settings.prefetch, settings.prefetch_limit) == (5, False, 9)
+    assert settings.tool_timeout == 1.5
+    assert settings.dsn is not None
+    assert settings.dsn.get_secret_value() == URL
+
+
+def test_the_files_are_those_of_the_home_that_is_given(sources: Home, tmp_path: Path) -> None:
+    sources.native(pool_size=6)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "hermes-memory.json").write_text('{"pool_size": 11}')
+
+    assert (Settings().pool_size, Settings(home=other).pool_size, Settings().pool_size) == (6, 11, 6)
+
+
+def test_an_empty_variable_says_nothing(sources: Home) -> None:
+    sources.native(pool_size=6)
+    sources.variables(pool_size="", dsn="")
+
+    assert (Settings().pool_size, Settings().dsn) == (6, None)
+
+
+@pytest.mark.parametrize("case", ["HERMES_MEMORY_POOL_SIZE", "hermes_memory_pool_size"])
+def test_case_does_not_matter_in_the_name_of_a_variable(sources: Home, case: str) -> None:
+    sources.environment.setenv(case, "8")
+
+    assert Settings().pool_size == 8
+
+
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_an_empty_native_file_says_nothing(sources: Home, text: str) -> None:
+    (sources.folder / "hermes-memory.json").write_text(text)
+
+    assert Settings().pool_size == 4
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b", "plugins:\n", "plugins: 7", "plugins: {hermes-memory: }", "x: 1"])
+def test_a_host_without_a_section_of_ours_says_nothing(sources: Home, text: str) -> None:
+    (sources.folder / "config.yaml").write_text(text)
+
+    assert Settings().pool_size == 4
+
+
+@pytest.mark.parametrize("given", ["a, b,,c ,", ["a", "b", "c"], ("a", "b", "c")])
+def test_names_are_a_list_or_one_string_with_commas(sources: Home, given: Any) -> None:
+    for key in ("allowed_themes", "bench_patterns", "write_contexts"):
+        assert getattr(Settings(**{key: given}), key) == ("a", "b", "c")
+
+
+def test_names_may_come_from_every_source(sources: Home) -> None:
+    sources.host(allowed_themes=["a", "b"])
+    sources.native(bench_patterns="x,y")
+    sources.variables(write_contexts="primary,flush")
+    settings = Settings()
+
+    assert (settings.allowed_themes, settings.bench_patterns) == (("a", "b"), ("x", "y"))
+    assert settings.write_contexts == ("primary", "flush")
+
+
+def test_a_mapping_may_be_written_as_json_in_a_variable(sources: Home) -> None:
+    sources.variables(identity_aliases='{"old": "new"}')
+
+    assert Settings().identity_aliases == {"old": "new"}
+
+
+@pytest.mark.parametrize("source", ["native", "host"])
+def test_an_unknown_key_of_a_file_is_named_with_its_file_and_the_nearest_known_one(sources: Home, source: str) -> None:
+    getattr(sources, source)(pool_sise=5)
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    name = {"native": "hermes-memory.json", "host": "config.yaml"}[source]
+    assert "'pool_sise'" in str(caught.value)
+    assert "did you mean 'pool_size'?" in str(caught.value)
+    assert str(sources.folder / name) in str(caught.value)
+
+
+def test_an_unknown_argument_is_named_with_the_nearest_known_one(sources: Home) -> None:
+    with pytest.raises(ConfigurationError, match=r"'recal_floor'.*did you mean 'recall_floor'"):
+        Settings(recal_floor=0.1)
+
+
+def test_a_name_like_no_other_is_answered_with_where_the_known_ones_stand(sources: Home) -> None:
+    sources.variables(zzzzzzzz="1")
+    with pytest.raises(ConfigurationError, match=r"HERMES_MEMORY_ZZZZZZZZ.*configuration\.md"):
+        Settings()
+
+
+@pytest.mark.parametrize("variable", ["HERMES_MEMORY_RUNTIME_PASSWORD", "HERMES_MEMORY_TEST_ANYTHING", "HERMES_OTHER"])
+def test_variables_that_others_read_are_left_alone(sources: Home, variable: str) -> None:
+    sources.environment.setenv(variable, "x")
+
+    assert Settings().pool_size == 4
+
+
+@pytest.mark.parametrize("source", ["native", "host"])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("dsn", URL),
+        ("dsn", "host=db user=someone password=s3cret"),
+        ("dsn", "host=db PASSWORD = s3cret"),
+        ("subject_secret", "s3cret" * 8),
+    ],
+)
+def test_a_secret_in_a_file_is_refused_without_showing_it(sources: Home, source: str, key: str, value: str) -> None:
+    getattr(sources, source)(**{key: value})
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    assert f"HERMES_MEMORY_{key.upper()}" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_an_address_without_a_password_may_stand_in_a_file(sources: Home) -> None:
+    sources.native(dsn="postgresql://someone@db.example/memory")
+
+    assert Settings().dsn is not None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("pool_size", 0, "greater than or equal to 1"),
+        ("pool_size", "many", "valid integer"),
+        ("prefetch_timeout", 7.6, "less than or equal to 7.5"),
+        ("recall_floor", -0.1, "greater than or equal to 0"),
+        ("embedder", "magic", "'local', 'openai'"),
+        ("read_policy", "everyone", "'open', 'grants' or 'own'"),
+        ("runtime_role", "no role", "pattern"),
+        ("embed_api_key_env", "sk-not a name", "pattern"),
+        ("partitions", 257, "less than or equal to 256"),
+    ],
+)
+def test_a_wrong_value_names_its_key_and_the_range(sources: Home, key: str, value: object, told: str) -> None:
+    sources.variables(**{key: value})
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    assert f"{key}: " in str(caught.value)
+    assert told in str(caught.value)
+
+
+def test_all_wrong_values_are_named_at_once_and_none_is_shown(sources: Home) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Settings(pool_size="s3cret", tool_timeout="s3cret")
+
+    assert "pool_size" in str(caught.value)
+    assert "tool_timeout" in str(caught.value)
+    assert "s3cret" not in f"{caught.value}{caught.value.__cause__}"
+
+
+@pytest.mark.parametrize("embedder", ["openai", "ollama", "auto"])
+def test_an_embedder_behind_an_address_needs_all_three_facts_of_it(sources: Home, embedder: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"'{embedder}' also needs embed_url, embed_dim"):
+        Settings(embedder=embedder, embed_model="m")
+
+    settings = Settings(embedder=embedder, embed_model="m", embed_url="http://localhost:1", embed_dim=3)
+    assert settings.embedder == embedder
+
+
+@pytest.mark.parametrize(("characters", "needed"), [(200_000, "1,600,000"), (1_000_000, "8,000,000")])
+def test_a_write_must_have_room_for_an_exchange_of_the_longest_turns(
+    sources: Home, characters: int, needed: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"item_max_bytes must be at least {needed}"):
+        Settings(turn_max_chars=characters)
+
+    assert Settings(turn_max_chars=characters, item_max_bytes=8 * characters).turn_max_chars == characters
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("hermes-memory.json", b"{", "not valid JSON"),
+        ("hermes-memory.json", b"[]", "one JSON object"),
+        ("hermes-memory.json", b"\xff\xfe", "cannot read"),
+        ("config.yaml", b"a: [", "not valid YAML"),
+        ("config.yaml", b"plugins: {hermes-memory: 7}", "must be a mapping"),
+        ("config.yaml", b"\xff\xfe\xfa", "cannot read"),
+        (".env", b"\xff\xfe\xfa", "cannot read"),
+    ],
+)
+def test_a_file_that_cannot_be_understood_is_named_with_the_remedy(
+    sources: Home, name: str, content: bytes, told: str
+) -> None:
+    (sources.folder / name).write_bytes(content)
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    assert str(sources.folder / name) in str(caught.value)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["hermes-memory.json", "config.yaml"])
+def test_a_directory_in_the_place_of_a_file_is_told(sources: Home, name: str) -> None:
+    (sources.folder / name).mkdir()
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        Settings()
+
+
+def test_settings_show_no_secret(sources: Home) -> None:
+    settings = Settings(dsn=URL, subject_secret="s3cret" * 8)
+
+    assert "s3cret" not in f"{settings!r}{settings}{settings.model_dump_json()}"
+
+
+def test_settings_do_not_change_once_read(sources: Home) -> None:
+    settings = Settings()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.pool_size = 5
