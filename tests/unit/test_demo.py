@@ -14,11 +14,12 @@ from hermes_memory.demo.crash import Killed, aftermath
 from hermes_memory.demo.interactive import parse_request
 from hermes_memory.demo.report import Report
 from hermes_memory.demo.script import QUESTIONS
-from hermes_memory.demo.terminal import COLUMNS, Style, Terminal, fit, paragraph, width
+from hermes_memory.demo.terminal import COLUMNS, Style, Terminal, fit, paragraph
 from hermes_memory.demo.transcripts import Transcript, parse_transcript
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import IdentityPolicy
 from hermes_memory.domain.model import DIRECT_MESSAGES, Role
+from hermes_memory.domain.noise import display_width
 
 HOME = files("hermes_memory.demo") / "home"
 HEADER = '{"session": "s1", "agent": "sales"}'
@@ -152,10 +153,10 @@ def test_a_typed_line_for_nobody_names_those_there_are() -> None:
 
 
 def test_a_text_is_cut_to_columns_not_to_characters() -> None:
-    assert width("样品") == 4
+    assert display_width("样品") == 4
     assert fit("short", 10) == "short"
     assert fit("one two three", 8) == "one two…"
-    assert width(fit("样品什么时候可以寄出", 9)) <= 9
+    assert display_width(fit("样品什么时候可以寄出", 9)) <= 9
     assert fit("a\nb\x1b[31m c", 20) == "a b[31m c"
 
 
@@ -166,7 +167,7 @@ def test_a_long_text_keeps_the_passage_in_sight() -> None:
 
     assert len(lines) == 2
     assert "the code is 7294" in " ".join(lines)
-    assert all(width(line) <= 60 for line in lines)
+    assert all(display_width(line) <= 60 for line in lines)
     assert paragraph("fits", 60, 2, around="elsewhere") == ["fits"]
 
 

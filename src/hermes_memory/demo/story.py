@@ -7,8 +7,9 @@ from typing import Final
 
 from hermes_memory.demo.crash import Aftermath
 from hermes_memory.demo.report import Answer, Guarded, Promise, Report, source_of
-from hermes_memory.demo.terminal import COLUMNS, Style, Terminal, fit, paragraph, width
+from hermes_memory.demo.terminal import COLUMNS, Style, Terminal, fit, paragraph
 from hermes_memory.domain.fusion import Ranked
+from hermes_memory.domain.noise import display_width
 
 INDENT: Final = 4
 _LABEL: Final = 28
@@ -41,7 +42,7 @@ class Story:
     def fact(self, label: str, value: object) -> None:
         """Show a figure with its name."""
         room = COLUMNS - INDENT - _LABEL
-        self._terminal.line(" " * INDENT, label + " " * (_LABEL - width(label)), fit(str(value), room))
+        self._terminal.line(" " * INDENT, label + " " * (_LABEL - display_width(label)), fit(str(value), room))
 
     def promise(self, promise: Promise) -> None:
         """Show a promise and whether it was kept."""
@@ -52,7 +53,7 @@ class Story:
         question, took = answer.question, f"{answer.seconds * 1000:.0f} ms"
         who = f"@{question.who}  "
         text = fit(question.text, COLUMNS - INDENT - len(who) - len(took) - 2)
-        gap = " " * (COLUMNS - INDENT - len(who) - width(text) - len(took))
+        gap = " " * (COLUMNS - INDENT - len(who) - display_width(text) - len(took))
         mark = _mark(answer.kept) if judged else (" ", Style.PLAIN)
         self._terminal.line()
         self._terminal.line("  ", mark, " ", (who, Style.NAME), (text, Style.BOLD), gap, (took, Style.DIM))

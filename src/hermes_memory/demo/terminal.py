@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterator
 from enum import StrEnum
 from io import TextIOWrapper
 from typing import Final, TextIO
 
 from hermes_memory.domain.characters import without_invisible
+from hermes_memory.domain.noise import display_width
 
 COLUMNS: Final = 100
 _RESET: Final = "\x1b[0m"
@@ -54,11 +54,6 @@ class Terminal:
         return f"{style}{text}{_RESET}" if style and self._coloured else text
 
 
-def width(text: str) -> int:
-    """Return how many columns a text takes: ideographs take two, combining marks none (Unicode UAX 11)."""
-    return sum(_columns(char) for char in text)
-
-
 def single_line(text: str) -> str:
     """Bring a text to one line without anything that would steer a terminal."""
     return " ".join(without_invisible(text).split())
@@ -67,7 +62,7 @@ def single_line(text: str) -> str:
 def fit(text: str, columns: int) -> str:
     """Bring a text to one line and cut it to a width, with an ellipsis."""
     line = single_line(text)
-    if width(line) <= columns:
+    if display_width(line) <= columns:
         return line
     return next(_wrapped(line, columns - 1)).rstrip() + "…"
 
@@ -94,19 +89,13 @@ def _wrapped(line: str, columns: int) -> Iterator[str]:
     for index, char in enumerate(line):
         if char == " ":
             space = index
-        used += _columns(char)
+        used += display_width(char)
         if used > columns:
             end = space if space > start else index
             yield line[start:end]
             start = end + 1 if end == space else end
-            used = width(line[start : index + 1])
+            used = display_width(line[start : index + 1])
     yield line[start:]
-
-
-def _columns(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def _shows_colour(stream: TextIO) -> bool:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from hermes_memory.domain.model import RowId
 from hermes_memory.domain.operations import ById
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob
+from hermes_memory.testing.embedding import EAST, LONG, NORTH, cosine_found, embed_waiting
 from hermes_memory.testing.making import (
-    CURRENT,
-    DESK,
-    PATIENCE,
     PLENTY,
     add,
     deliver,
@@ -21,13 +16,6 @@ from hermes_memory.testing.making import (
     stored,
 )
 from hermes_memory.testing.store_under_test import StoreUnderTest
-
-LONG = 60.0
-"""Seconds of a lease that does not end during a test."""
-SHORT = 0.2
-"""Seconds of a wait that a test sits out."""
-EAST: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
-NORTH: Sequence[float] = (0.0, 1.0, 0.0, 0.0)
 
 
 @pytest.mark.asyncio
@@ -43,7 +31,7 @@ class EmbeddingChangeContract:
 
         await store.queue.complete({row: EAST}, stale)
 
-        assert await _cosine(store, row, EAST) is None
+        assert await cosine_found(store, row, EAST) is None
         (fresh,) = await store.queue.claim(PLENTY, lease=LONG)
         assert (fresh.row, fresh.attempts) == (row, 0)
         assert "new words" in fresh.text
@@ -53,19 +41,19 @@ class EmbeddingChangeContract:
         row = await stored(store, add("old words"))
         stale = await store.queue.claim(PLENTY, lease=LONG)
         await deliver(store, replace(ById(id=row), "new words"))
-        await _finish(store, NORTH)
+        await embed_waiting(store, NORTH)
 
         await store.queue.complete({row: EAST}, stale)
 
-        assert await _cosine(store, row, NORTH) == pytest.approx(1.0, abs=2e-3)
+        assert await cosine_found(store, row, NORTH) == pytest.approx(1.0, abs=2e-3)
 
     async def test_a_replaced_content_needs_a_new_vector(self, store: StoreUnderTest) -> None:
         row = await stored(store, add("old words"))
-        await _finish(store, EAST)
+        await embed_waiting(store, EAST)
 
         await deliver(store, replace(ById(id=row), "new words"))
 
-        assert await _cosine(store, row, EAST) is None
+        assert await cosine_found(store, row, EAST) is None
         assert [job.row for job in await store.queue.claim(PLENTY, lease=LONG)] == [row]
 
     async def test_forgetting_removes_the_job(self, store: StoreUnderTest) -> None:
@@ -81,7 +69,7 @@ class EmbeddingChangeContract:
 
     async def test_forgetting_removes_the_vector(self, store: StoreUnderTest) -> None:
         row = await stored(store, add("a note"))
-        await _finish(store, EAST)
+        await embed_waiting(store, EAST)
 
         await deliver(store, remove(ById(id=row)))
 
@@ -89,7 +77,7 @@ class EmbeddingChangeContract:
 
     async def test_an_entry_merged_into_another_leaves_neither_job_nor_vector(self, store: StoreUnderTest) -> None:
         first, second = await deliver(store, add("old words"), add("new words"))
-        await _finish(store, EAST)
+        await embed_waiting(store, EAST)
         assert first.row is not None
 
         await deliver(store, replace(ById(id=first.row), "new words"))
@@ -97,7 +85,7 @@ class EmbeddingChangeContract:
         counts = await store.inspector.counts()
         assert (counts["entries"], counts["vectors"], counts["waiting"]) == (1, 1, 0)
         assert second.row is not None
-        assert await _cosine(store, second.row, EAST) == pytest.approx(1.0, abs=2e-3)
+        assert await cosine_found(store, second.row, EAST) == pytest.approx(1.0, abs=2e-3)
 
     async def test_a_changed_row_starts_anew_after_failures(self, store: StoreUnderTest) -> None:
         row = await stored(store, add("old words"))
@@ -141,15 +129,3 @@ async def _claim_one(store: StoreUnderTest, content: str) -> EmbeddingJob:
     await deliver(store, add(content))
     (job,) = await store.queue.claim(PLENTY, lease=LONG)
     return job
-
-
-async def _finish(store: StoreUnderTest, vector: Sequence[float]) -> None:
-    jobs = await store.queue.claim(PLENTY, lease=LONG)
-    await store.queue.complete({job.row: vector for job in jobs}, jobs)
-
-
-async def _cosine(store: StoreUnderTest, row: RowId, vector: Sequence[float]) -> float | None:
-    found = await store.search.cosines(DESK, [row], vector, timeout=PATIENCE)
-    hits = await store.search.by_vector(DESK, CURRENT, vector, limit=PLENTY, timeout=PATIENCE)
-    assert {hit.row.id for hit in hits} >= set(found)
-    return found.get(row)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from hermes_memory.domain.model import Kind, RowId
+from hermes_memory.domain.model import Kind
 from hermes_memory.domain.operations import row_id
 from hermes_memory.ports.embedding import EmbeddingBacklog
+from hermes_memory.testing.embedding import EAST, LONG, SHORT, cosine_found, embed_waiting
 from hermes_memory.testing.making import (
     ANA_DIRECTLY,
-    CURRENT,
     DESK,
     DESK_WITH_ANA,
     MARKETING,
-    PATIENCE,
     PLENTY,
     SALES_DESK,
     add,
@@ -25,13 +22,6 @@ from hermes_memory.testing.making import (
     stored,
 )
 from hermes_memory.testing.store_under_test import CONTRACT_GENERATION, StoreUnderTest
-
-LONG = 60.0
-"""Seconds of a lease that does not end during a test."""
-SHORT = 0.2
-"""Seconds of a wait that a test sits out."""
-EAST: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
-NORTH: Sequence[float] = (0.0, 1.0, 0.0, 0.0)
 
 
 @pytest.mark.asyncio
@@ -81,7 +71,7 @@ class EmbeddingQueueContract:
 
     async def test_what_changes_nothing_makes_no_job(self, store: StoreUnderTest) -> None:
         await deliver(store, add("a note"), record(said("a turn")))
-        await _finish(store, EAST)
+        await embed_waiting(store, EAST)
 
         await deliver(store, add("a note"), record(said("a turn")))
 
@@ -109,9 +99,9 @@ class EmbeddingQueueContract:
     async def test_a_completed_job_leaves_a_vector_and_is_over(self, store: StoreUnderTest) -> None:
         row = await stored(store, add("a note"))
 
-        await _finish(store, EAST)
+        await embed_waiting(store, EAST)
 
-        assert await _cosine(store, row, EAST) == pytest.approx(1.0, abs=2e-3)
+        assert await cosine_found(store, row, EAST) == pytest.approx(1.0, abs=2e-3)
         assert await store.queue.backlog() == EmbeddingBacklog(waiting=0, parked=0)
         assert (await store.inspector.counts())["vectors"] == 1
 
@@ -170,15 +160,3 @@ class EmbeddingQueueContract:
         await store.queue.postpone(jobs[:1], LONG)
 
         assert await store.queue.backlog() == EmbeddingBacklog(waiting=3, parked=0)
-
-
-async def _finish(store: StoreUnderTest, vector: Sequence[float]) -> None:
-    jobs = await store.queue.claim(PLENTY, lease=LONG)
-    await store.queue.complete({job.row: vector for job in jobs}, jobs)
-
-
-async def _cosine(store: StoreUnderTest, row: RowId, vector: Sequence[float]) -> float | None:
-    found = await store.search.cosines(DESK, [row], vector, timeout=PATIENCE)
-    hits = await store.search.by_vector(DESK, CURRENT, vector, limit=PLENTY, timeout=PATIENCE)
-    assert {hit.row.id for hit in hits} >= set(found)
-    return found.get(row)
