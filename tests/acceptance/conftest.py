@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -90,6 +91,7 @@ def served(database: Installation, home: Path, configure: Callable[..., None]) -
 @pytest.fixture
 def new_agent(home: Path) -> Iterator[NewAgent]:
     """Makes agents of the home, not started yet. All are shut down at the end, and no thread may be left then."""
+    others = set(threading.enumerate())
     made: list[Agent] = []
 
     def make() -> Agent:
@@ -99,7 +101,7 @@ def new_agent(home: Path) -> Iterator[NewAgent]:
     yield make
     for agent in made:
         agent.provider.shutdown()
-    eventually(lambda: not memory_threads(), seconds=20)
+    eventually(lambda: not memory_threads(besides=others), seconds=20)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.hermes.tools import TOOL_NAMES
 from tests.acceptance.conftest import NewAgent
-from tests.support.agents import Agent, collect, eventually, memory_threads
+from tests.support.agents import Agent, collect, eventually
 from tests.support.gate import Gate
 from tests.support.inspection import value
 from tests.support.postgres import TestServer
@@ -281,9 +281,8 @@ def _open_files(home: Path) -> list[str]:
 def test_a_shutdown_lets_go_of_the_homes_files(agent: Agent) -> None:
     agent.tool("memory_remember", content="The vault is number 13", sync=True)
     agent.provider.shutdown()
-    eventually(lambda: not memory_threads(), seconds=20)
 
-    assert _open_files(agent.home) == []
+    eventually(lambda: not _open_files(agent.home), seconds=20)
 
 
 @pytest.fixture

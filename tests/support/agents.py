@@ -6,7 +6,7 @@ import gc
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -100,12 +100,12 @@ def eventually(check: Callable[[], Answer], *, seconds: float = PATIENCE) -> Ans
     return answer
 
 
-def memory_threads() -> list[str]:
-    """Return the names of the living threads that belong to a memory."""
+def memory_threads(*, besides: Collection[threading.Thread]) -> list[str]:
+    """Return the names of the living threads that belong to a memory, besides those of memories a test found open."""
     return [
         thread.name
         for thread in threading.enumerate()
-        if thread.name.startswith(("hermes-memory", "AnyIO worker", "asyncio_"))
+        if thread not in besides and thread.name.startswith(("hermes-memory", "AnyIO worker", "asyncio_"))
     ]
 
 
