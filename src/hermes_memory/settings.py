@@ -67,6 +67,7 @@ class Settings(BaseSettings):
         frozen=True,
         extra="forbid",
         hide_input_in_errors=True,
+        allow_inf_nan=False,
         validate_default=True,
         env_ignore_empty=True,
     )
@@ -169,6 +170,7 @@ class Settings(BaseSettings):
     half_life_days: float | None = Field(
         None,
         gt=0,
+        le=100_000,
         description="Days after which a memory counts half. Unset, and under strategy rrf, age does not count.",
     )
 
@@ -187,6 +189,8 @@ class Settings(BaseSettings):
 
     def __init__(self, **values: Any) -> None:
         home = values.get("home")
+        if "\0" in str(home or default_home()):
+            raise ConfigurationError("the home's path holds a NUL character: no directory has such a name")
         token = _home.set(Path(home).expanduser() if home else default_home())
         try:
             super().__init__(**values)
@@ -285,17 +289,25 @@ def _read_dotenv(settings_cls: type[BaseSettings], path: Path) -> _HomeDotEnv:
         raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
 
 
+def _text_of(path: Path) -> str:
+    """Read a file of settings, "" when there is none. What is no plain file is refused: reading a pipe never ends."""
+    try:
+        if not path.exists():
+            return ""
+        if not path.is_file():
+            raise ConfigurationError(f"{path} is no plain file: remove it")
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
+
+
 def _read_native(path: Path) -> Mapping[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
-    try:
-        values = json.loads(text or "{}")
+        values = json.loads(_text_of(path) or "{}")
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"{path} is not valid JSON (line {error.lineno}): mend or remove it") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path} is nested too deeply: mend or remove it") from None
     if not isinstance(values, dict):
         raise ConfigurationError(f"{path} must hold one JSON object of settings")
     return values
@@ -303,13 +315,11 @@ def _read_native(path: Path) -> Mapping[str, Any]:
 
 def _read_host_config(path: Path) -> Mapping[str, Any]:
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
+        document = yaml.safe_load(_text_of(path))
     except yaml.YAMLError:
         raise ConfigurationError(f"{path} is not valid YAML: mend it") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path} is nested too deeply: mend it") from None
     plugins = document.get("plugins") if isinstance(document, dict) else None
     section = plugins.get(CONFIG_SECTION) if isinstance(plugins, dict) else None
     if section is None:

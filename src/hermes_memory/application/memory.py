@@ -71,6 +71,9 @@ class Memory:
         Args:
             platform: Where the contact is known, such as `telegram`.
             contact: Its key there, such as a user id or a phone number.
+
+        Raises:
+            InvalidInput: One of them is empty: all contacts without a key would share one memory.
         """
         return self._subject_for(platform, contact)
 

@@ -27,11 +27,11 @@ from hermes_memory.domain.model import Subject
 from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.subjects import MIN_SECRET_BYTES, home_id_for, subject_for
-from hermes_memory.domain.themes import parse_names
+from hermes_memory.domain.themes import fold_name, parse_names
 from hermes_memory.settings import Settings
 
 STATE_FOLDER: Final = "hermes-memory"
-_PASSWORD: Final = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)\S*")
+_PASSWORD: Final = re.compile(r"(?<=:)[^/?#]*(?=@)|(?<=password=)[^&\s]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,20 @@ class LocalHalf:
     identities: IdentityPolicy
 
     def subject_for(self, platform: str, contact: str) -> Subject:
-        """Derive the subject of a contact, the same one that the host's session keys lead to."""
-        known = platform_name(platform)
-        return subject_for(self.secret, ContactKind.PERSON, known, contact_name(known, contact))
+        """Derive the subject of a contact, the same one that the host's session keys lead to.
+
+        Raises:
+            InvalidInput: The platform or the contact has no name. All who have none would be one.
+        """
+        known = platform_name(_named(platform, "platform"))
+        name = contact_name(known, _named(contact, "contact"))
+        return subject_for(self.secret, ContactKind.PERSON, known, _named(name, "contact"))
+
+
+def _named(value: object, what: str) -> str:
+    if not isinstance(value, str) or not fold_name(value):
+        raise InvalidInput(f"the {what} has no name: without one it is nobody's", field=what)
+    return value
 
 
 def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None] = lambda _: None) -> LocalHalf:

@@ -21,6 +21,8 @@ from hermes_memory.domain.identity import HOST_WORKSPACE
 from hermes_memory.settings import Settings
 
 Answer = TypeVar("Answer")
+SHORTEST_WAIT: Final = 0.1
+LONGEST_WAIT: Final = 86_400.0
 START_SECONDS: Final = 60.0
 """For a database of the home, which may have to be made first."""
 CONNECT_SECONDS: Final = 10.0
@@ -47,6 +49,24 @@ def json_option(parser: argparse.ArgumentParser) -> None:
 def theme_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that says for whom."""
     parser.add_argument("--theme", default=HOST_WORKSPACE, help="whose memory; default: %(default)s, the unnamed agent")
+
+
+def wait_option(parser: argparse.ArgumentParser, *, default: float) -> None:
+    """Add the option that says how long the database gets."""
+    parser.add_argument(
+        "--wait",
+        type=_seconds,
+        default=default,
+        metavar="SECONDS",
+        help="time the database gets to answer; default: %(default)s",
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {LONGEST_WAIT:.0f}")
+    return max(seconds, SHORTEST_WAIT)
 
 
 def settings_for(given: argparse.Namespace) -> Settings:

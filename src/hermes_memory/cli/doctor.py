@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from hermes_memory.cli.common import home_option, json_option, print_json
+from hermes_memory.cli.common import home_option, json_option, print_json, wait_option
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, USAGE
 from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.settings import default_home
@@ -21,7 +21,7 @@ def register(verbs: Any) -> None:
     parser = verbs.add_parser("doctor", help="check installation, settings, spool, database and embedder")
     home_option(parser)
     json_option(parser)
-    parser.add_argument("--wait", type=float, default=30.0, metavar="SECONDS", help="time the database gets to answer")
+    wait_option(parser, default=30.0)
     parser.set_defaults(carry_out=carry_out)
 
 
@@ -31,7 +31,7 @@ def carry_out(given: argparse.Namespace) -> int:
     from hermes_memory.cli.checks import examine  # noqa: PLC0415
 
     home = given.hermes_home or default_home()
-    findings: Sequence[Finding] = anyio.run(examine, home, max(given.wait, 0.1))
+    findings: Sequence[Finding] = anyio.run(examine, home, given.wait)
     code = _exit(findings)
     if given.as_json:
         print_json({"healthy": code == DONE, "exit": code, "findings": findings})

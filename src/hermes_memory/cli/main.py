@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -61,6 +62,12 @@ def run(given: argparse.Namespace) -> int:
         return 130
     except BrokenPipeError:
         _leave_nothing_to_flush()
+        return ERROR
+    except OSError as error:
+        # A full disk, or a directory that cannot be used: the system's own words say enough.
+        if error.errno == errno.ENOSPC:
+            _leave_nothing_to_flush()
+        print(f"hermes-memory: {error}", file=sys.stderr)
         return ERROR
     return code
 

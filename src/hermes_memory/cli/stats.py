@@ -8,7 +8,7 @@ from typing import Any
 
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.status import Status
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, wait_option, with_memory
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
 from hermes_memory.domain.errors import HermesMemoryError
 
@@ -18,7 +18,7 @@ def register(verbs: Any) -> None:
     parser = verbs.add_parser("stats", help="count what is stored and what still waits")
     home_option(parser)
     json_option(parser)
-    parser.add_argument("--wait", type=float, default=10.0, metavar="SECONDS", help="time the database gets to answer")
+    wait_option(parser, default=10.0)
     parser.set_defaults(carry_out=carry_out)
 
 
@@ -28,7 +28,7 @@ def carry_out(given: argparse.Namespace) -> int:
 
     async def work(memory: Memory) -> Status:
         try:
-            await memory.ready(timeout=max(given.wait, 0.1))
+            await memory.ready(timeout=given.wait)
         except HermesMemoryError as error:
             return await memory.status(unanswered=str(error))
         return await memory.status()

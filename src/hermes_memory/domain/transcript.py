@@ -123,7 +123,8 @@ def _answered(answer: list[str], max_chars: int) -> Iterator[tuple[Role, str]]:
 
 
 def _events(messages: object) -> Iterator[tuple[_Event, str]]:
-    if not isinstance(messages, Iterable):
+    # A text is no list of messages, and a long one takes a while to walk through.
+    if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
         return
     for message in messages:
         if isinstance(message, Mapping) and not scaffolding.is_flagged(message):

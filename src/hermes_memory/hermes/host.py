@@ -85,7 +85,7 @@ def _mark_of(values: Mapping[str, Any]) -> str:
     for name in (NATIVE_FILE, "config.yaml", ".env"):
         try:
             state = (values["home"] / name).stat()
-        except OSError:
+        except (OSError, ValueError):
             parts.append("-")
         else:
             parts.append(f"{state.st_mtime_ns}:{state.st_size}:{state.st_ino}")

@@ -101,12 +101,21 @@ def acquire(settings: Settings, secret: SecretReader) -> Handle:
     """
     key = (os.getpid(), _digest(settings))
     with _lock:
+        # Counted first: at any moment a dropped agent may be collected, on this thread, and release the last share.
+        _shares[key] = _shares.get(key, 0) + 1
         runtime = _runtimes.get(key)
         if runtime is None or not runtime.loop.alive:
-            runtime = _runtimes[key] = Runtime(settings, secret)
-            _shares[key] = 0
-        _shares[key] += 1
+            runtime = _renewed(key, settings, secret)
         return Handle(key=key, runtime=runtime)
+
+
+def _renewed(key: Key, settings: Settings, secret: SecretReader) -> Runtime:
+    """Put a new runtime, with one share, in the place of what there was. Under the lock."""
+    _runtimes.pop(key, None)
+    _shares.pop(key, None)
+    runtime = Runtime(settings, secret)
+    _runtimes[key], _shares[key] = runtime, 1
+    return runtime
 
 
 def release(handle: Handle, *, timeout: float = 0.0) -> None:

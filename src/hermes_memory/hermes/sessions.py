@@ -61,6 +61,13 @@ class SessionBook:
             while len(self._bindings) > SESSIONS_KEPT:
                 self._bindings.popitem(last=False)
 
+    def leave(self, session: object) -> None:
+        """Make a session the current one without binding it: until it is bound, it is nobody's."""
+        name = _name(session)
+        with self._lock:
+            self._bindings.pop(name, None)
+            self._current = name
+
     def find(self, session: object = None) -> Binding | None:
         """Return the binding of a session; of the current one when none is named.
 

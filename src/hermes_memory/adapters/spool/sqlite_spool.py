@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sqlite3
 import threading
@@ -26,6 +27,8 @@ from hermes_memory.ports.spool import DeadLetter, Spooled, SpoolStatus
 
 logger = logging.getLogger(__name__)
 
+PATH_MAX_BYTES: Final = 490
+"""SQLite takes 511 bytes, some of them for the names of the files beside its own."""
 _DESTINATION: Final = re.compile(r"[0-9a-z_]{1,64}")
 
 
@@ -49,8 +52,8 @@ class SqliteSpool:
         now: Clock in seconds since 1970, by which operations are held back and dead letters are dated.
 
     Raises:
-        ConfigurationError: The directory or file is a link or another user's, `destination` is not a digest, or a
-            newer version of the library made the file (which is seen when it is opened).
+        ConfigurationError: The directory or file is a link or another user's, its path is too long, `destination` is
+            not a digest, or a newer version of the library made the file (which is seen when it is opened).
     """
 
     def __init__(
@@ -72,6 +75,8 @@ class SqliteSpool:
             raise ConfigurationError(f"the spool needs SQLite 3.35, Python has {sqlite3.sqlite_version}: upgrade it")
         prepare_directory(directory)
         self._path = directory / f"spool-{destination}.db"
+        if len(os.fsencode(self._path.absolute())) > PATH_MAX_BYTES:
+            raise ConfigurationError(f"the home's path is too long for its spool: {PATH_MAX_BYTES} bytes are the most")
         check_file(self._path)
         self._file = SpoolFile(self._path, synchronous=synchronous, lock_timeout=lock_timeout)
         self._bounds = changes.Bounds(rows=max_rows, stored_bytes=max_bytes)
