@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,8 @@ from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent, eventually
 from tests.support.command import Ran, command
 from tests.support.embedding_server import Asked, EmbeddingServer, EmbeddingServerThread, well
-from tests.support.inspection import rows, value
+from tests.support.gate import Gate
+from tests.support.inspection import dump, rows, value
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation
 
@@ -267,12 +269,12 @@ async def test_of_a_question_of_a_megabyte_only_so_much_is_searched_for(
     different = " ".join(f"word{number}" for number in range(120_000))
     answers = [agent.tool(tool, query=f"{CONTRACT} {different}") for tool in ("recall_memory", "recall_conversation")]
     block = agent.provider.prefetch(f"{different} {CONTRACT}")
-    recall = agent.runtime.loop.memory
-    assert recall is not None
-    traces = [recall.services.recall.trace(TraceId(UUID(answer["trace_id"]))) for answer in answers]
+    memory = agent.runtime.loop.memory
+    assert memory is not None
+    traces = [memory.services.recall.trace(TraceId(UUID(answer["trace_id"]))) for answer in answers]
 
     assert FACT in [hit["content"] for hit in answers[0]["hits"]]
-    assert FACT.split()[-1] in block
+    assert "safe 12" in block
     assert all(trace is not None and 0 < len(trace.lexemes) <= MAX_QUERY_LEXEMES for trace in traces)
     # An embedder may put a prefix before a text.
     assert max(map(len, held_embedder.server.texts)) <= MAX_QUERY_CHARACTERS + 100
@@ -377,3 +379,115 @@ async def test_a_name_that_an_operator_spelt_oddly_is_reached_by_agents_commands
     assert await rows(database.admin_dsn, "select agent_identity from hermes_memory.memory_entries") == [("new theme",)]
     assert sales.facts(CONTRACT, scope="NEW theme") == [FACT]
     assert [hit["content"] for hit in searched.document["hits"]] == [FACT]
+
+
+async def test_an_embedder_that_is_not_the_stored_one_costs_no_row_and_is_told(
+    served: Path, new_agent: NewAgent, database: Installation, configure: Callable[..., None]
+) -> None:
+    with EmbeddingServerThread(EmbeddingServer(dimension=16)) as other:
+        configure(embedder="openai", embed_url=other.url, embed_model="another", embed_dim=16)
+        agent = new_agent().start()
+        agent.provider.sync_turn("Who signed the Periwinkle contract?", "Ms Saffron signed it.", session_id="s1")
+        agent.tool("memory_remember", content=FACT, sync=True)
+        answer = agent.tool("recall_memory", query=CONTRACT)
+        await counted(database, "conversations", 2)
+        doctor = command("doctor", "--json")
+
+    findings = {finding["check"]: finding for finding in doctor.document["findings"]}
+    assert [hit["content"] for hit in answer["hits"]] == [FACT]
+    assert answer["degraded"]
+    assert agent.dead_letters() == []
+    assert await count(database, "embedding_jobs") == 3
+    assert doctor.code == 1
+    assert findings["vectors"]["level"] == "error"
+    assert LOCAL_MODEL in findings["vectors"]["message"]
+    assert (findings["embedder"]["level"], findings["database"]["level"]) == ("ok", "ok")
+
+
+async def test_a_key_is_read_by_the_name_of_its_variable_and_sent_to_the_endpoint_alone(
+    served: Path,
+    held_embedder: HeldEmbedder,
+    new_agent: NewAgent,
+    configure: Callable[..., None],
+    environment: pytest.MonkeyPatch,
+    database: Installation,
+) -> None:
+    held_embedder.release()
+    environment.setenv("KESTREL_KEY", "k3y-0f-the-kestrel")
+    configure(embed_api_key_env="KESTREL_KEY")
+    agent = new_agent().start()
+    agent.tool("memory_remember", content=FACT, sync=True)
+    agent.settle()
+    agent.facts(CONTRACT)
+
+    asked = held_embedder.server.requests
+    assert {request.authorization for request in asked} == {"Bearer k3y-0f-the-kestrel"}
+    assert not any("k3y" in json.dumps(request.body) for request in asked)
+    assert "k3y-0f" not in await dump(database.admin_dsn)
+
+
+async def test_a_row_may_wait_longer_for_its_vector_than_a_question_does(
+    served: Path,
+    held_embedder: HeldEmbedder,
+    new_agent: NewAgent,
+    configure: Callable[..., None],
+    database: Installation,
+) -> None:
+    configure(embed_read_timeout=0.2, embed_write_timeout=60)
+    agent = new_agent().start()
+    agent.tool("memory_remember", content=FACT, sync=True)
+    eventually(lambda: held_embedder.server.requests)
+    answers = [agent.tool("recall_memory", query=CONTRACT) for _ in range(3)]
+    held_embedder.release()
+    agent.settle()
+
+    assert [[hit["content"] for hit in answer["hits"]] for answer in answers] == [[FACT]] * 3
+    assert all(answer["degraded"] for answer in answers)
+    assert await count(database, "entry_vectors_g1") == 1
+
+
+def test_the_doctor_names_a_dead_embedder_another_package_of_our_name_and_a_hermes_of_another_python(
+    served: Path, configure: Callable[..., None], environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    clash, launchers = tmp_path / "site" / "hermes_memory-0.3.0.dist-info", tmp_path / "bin"
+    clash.mkdir(parents=True)
+    (clash / "METADATA").write_text("Metadata-Version: 2.1\nName: hermes-memory\nVersion: 0.3.0\n")
+    launchers.mkdir()
+    (launchers / "hermes").write_text("#!/nowhere/bin/python3\n")
+    (launchers / "hermes").chmod(0o755)
+    environment.setenv("PATH", str(launchers), prepend=os.pathsep)
+    environment.setenv("PYTHONPATH", str(clash.parent), prepend=os.pathsep)
+    with Gate() as closed:
+        url = f"http://127.0.0.1:{closed.port}"
+        configure(embedder="openai", embed_url=url, embed_model=LOCAL_MODEL, embed_dim=LOCAL_DIMENSION)
+        doctor = command("doctor", "--json")
+
+    findings = {finding["check"]: finding for finding in doctor.document["findings"]}
+    assert doctor.code == 2
+    assert {check for check, finding in findings.items() if finding["level"] == "error"} == {
+        "package",
+        "host",
+        "embedder",
+    }
+    assert "uninstall it" in findings["package"]["message"]
+    assert "/nowhere/bin/python3" in findings["host"]["message"]
+
+
+def test_the_signature_of_an_identity_tells_people_and_themes_apart_and_stays_the_same(
+    served: Path, new_agent: NewAgent
+) -> None:
+    def signature(**facts: object) -> dict[str, Any]:
+        told: dict[str, Any] = new_agent().provider.identity_signature(hermes_home=str(served), **facts)
+        return told
+
+    ana = {"platform": "telegram", "user_id": "777000111", "agent_identity": "coder"}
+    signatures = [
+        signature(**ana),
+        signature(**ana | {"user_id": "777000222"}),
+        signature(**ana | {"agent_identity": "writer"}),
+        signature(gateway_session_key="agent:main:telegram:dm:777000111", platform="telegram"),
+    ]
+
+    assert signature(**ana) == signatures[0]
+    assert len({json.dumps(one, sort_keys=True) for one in signatures}) == len(signatures)
+    assert "777000" not in json.dumps(signatures)
