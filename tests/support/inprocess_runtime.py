@@ -20,13 +20,16 @@ Answer = TypeVar("Answer")
 
 
 class InProcessRuntime(Runtime):
-    """Opens a memory over rows in this process. `opening` says what happens to that; `parts` are there afterwards."""
+    """Opens a memory over rows in this process, unless that `hangs`; its `parts` are there afterwards."""
 
     parts: InProcess
 
-    def __init__(self, home: Path, *, embedder: FaultyEmbedder | None = None, **settings: Any) -> None:
+    def __init__(
+        self, home: Path, *, embedder: FaultyEmbedder | None = None, hangs: bool = False, **settings: Any
+    ) -> None:
         self.embedder = embedder
-        self.opening = Faults()
+        self._opening_of_it = Faults()
+        self._opening_of_it.hangs = hangs
         super().__init__(Settings(home=home, embedder="none", spool_sync="NORMAL", **settings), lambda _: None)
 
     def _opening(self) -> AbstractAsyncContextManager[Memory]:
@@ -34,7 +37,7 @@ class InProcessRuntime(Runtime):
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Memory]:
-        await self.opening.meet()
+        await self._opening_of_it.meet()
         self.parts = InProcess(self.embedder, local=self.local)
         async with self.parts.running() as memory:
             yield memory

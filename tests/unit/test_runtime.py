@@ -1,0 +1,297 @@
+"""The runtime of a home: shared by its agents, let go with the last of them, and never carried over a fork."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.support.inprocess import GUARD
+from tests.support.inprocess_runtime import InProcessRuntime, eventually
+
+from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
+from hermes_memory.domain.model import Origin, RowId, Target
+from hermes_memory.domain.operations import ById
+from hermes_memory.hermes.runtime import Handle, acquire, release
+from hermes_memory.settings import Settings
+from hermes_memory.testing.making import DESK
+
+NOWHERE = "postgresql://nobody@127.0.0.1:1/nowhere"
+AWAY = StoreUnavailable("the database is away")
+
+Take = Callable[..., Handle]
+
+
+@pytest.fixture
+def take(home: Path) -> Iterator[Take]:
+    """Takes shares of runtimes whose database is away; all are given back, and no thread may be left then."""
+    before = set(threading.enumerate())
+    taken: list[Handle] = []
+
+    def share(**changes: Any) -> Handle:
+        settings = Settings(**{"home": home, "dsn": NOWHERE, "embedder": "none", "spool_sync": "NORMAL", **changes})
+        taken.append(acquire(settings, lambda _: None))
+        return taken[-1]
+
+    yield share
+    for handle in taken:
+        release(handle)
+    eventually(lambda: set(threading.enumerate()) <= before)
+
+
+def test_the_agents_of_a_home_share_one_runtime_and_one_thread(take: Take) -> None:
+    handles = [take() for _ in range(5)]
+
+    assert len({id(handle.runtime) for handle in handles}) == 1
+    assert handles[0].runtime.loop.alive
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pool_size": 5},
+        {"dsn": "postgresql://nobody:other@127.0.0.1:1/nowhere"},
+        {"subject_secret": "k" * 48},
+        {"subject_secret": "l" * 48},
+    ],
+    ids=["setting", "password", "secret", "another secret"],
+)
+def test_other_settings_and_other_secrets_have_a_runtime_of_their_own(take: Take, change: dict[str, Any]) -> None:
+    one = take(dsn="postgresql://nobody:first@127.0.0.1:1/nowhere", subject_secret="m" * 48)
+    other = take(**{"dsn": "postgresql://nobody:first@127.0.0.1:1/nowhere", "subject_secret": "m" * 48, **change})
+
+    assert one.runtime is not other.runtime
+
+
+def test_another_home_has_a_runtime_of_its_own(take: Take, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+
+    assert take().runtime is not take(home=other).runtime
+
+
+def test_the_runtime_ends_with_the_last_share_and_not_before(take: Take) -> None:
+    first, second = take(), take()
+    release(first)
+    release(first)  # a share is given back once, however often that is said
+    alive = second.runtime.loop.alive
+    release(second)
+
+    assert alive
+    assert not second.runtime.loop.alive
+
+
+def test_after_the_end_the_next_agent_has_a_new_runtime(take: Take) -> None:
+    first = take()
+    release(first)
+    second = take()
+
+    assert second.runtime is not first.runtime
+    assert second.runtime.loop.alive
+
+
+def test_a_runtime_whose_thread_died_is_replaced_and_old_shares_end_nothing(take: Take) -> None:
+    first = take()
+    first.runtime.loop.stop(timeout=GUARD)
+    second = take()
+    release(first)
+
+    assert second.runtime is not first.runtime
+    assert second.runtime.loop.alive
+
+
+def test_agents_that_start_at_once_share_one_runtime(take: Take) -> None:
+    start, handles = threading.Barrier(8), list[Handle]()
+
+    def begin() -> None:
+        start.wait(GUARD)
+        handles.append(take())
+
+    threads = [threading.Thread(target=begin) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(GUARD)
+    shared = {id(handle.runtime) for handle in handles}
+    for handle in handles[1:]:
+        release(handle)
+
+    assert len(shared) == 1
+    assert handles[0].runtime.loop.alive
+
+
+def test_a_home_that_cannot_be_used_is_told_and_leaves_nothing_behind(take: Take) -> None:
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="too short"):
+            take(subject_secret="short")
+    assert take().runtime.loop.alive
+
+
+def test_nothing_keeps_a_runtime_that_nobody_shares(take: Take) -> None:
+
+    handle = take()
+    reference = weakref.ref(handle.runtime)
+    thread = handle.runtime.loop
+    release(handle)
+    assert thread.stop(timeout=GUARD)
+    handle.runtime = None  # type: ignore[assignment]
+    del thread
+    gc.collect()
+
+    assert reference() is None
+
+
+@pytest.fixture
+def runtime(home: Path) -> Iterator[InProcessRuntime]:
+    runtime = InProcessRuntime(home)
+    yield runtime
+    runtime.close(timeout=GUARD)
+
+
+def remember(runtime: InProcessRuntime, content: str) -> None:
+    runtime.local.acceptor.add(DESK, content, target=Target.MEMORY, origin=Origin.USER)
+
+
+def test_what_is_accepted_on_any_thread_is_delivered_without_delay(runtime: InProcessRuntime) -> None:
+    eventually(lambda: runtime.loop.memory)
+    remember(runtime, "Launch on 3 May")
+    eventually(lambda: runtime.parts.delivery.applied)
+
+    assert runtime.parts.delivery.applied == ["Launch on 3 May"]
+
+
+def test_each_accepted_write_makes_a_new_epoch(runtime: InProcessRuntime) -> None:
+    threads = [threading.Thread(target=remember, args=(runtime, f"note {number}")) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(GUARD)
+
+    assert runtime.epoch == 20
+
+
+def test_what_takes_something_away_is_noted_for_recall_to_wait_for(runtime: InProcessRuntime) -> None:
+    remember(runtime, "Launch on 3 May")
+    removal = runtime.local.acceptor.remove(DESK, ById(id=RowId(uuid4())), origin=Origin.USER)
+
+    assert list(runtime.forgetting._waiting) == [removal.stamp.operation]
+
+
+def test_closing_delivers_what_waits_and_ends_the_thread(home: Path) -> None:
+    runtime = InProcessRuntime(home)
+    eventually(lambda: runtime.loop.memory)
+    for number in range(20):
+        remember(runtime, f"note {number}")
+    runtime.close(timeout=GUARD)
+
+    assert len(runtime.parts.delivery.applied) == 20
+    assert not runtime.loop.alive
+
+
+def test_closing_does_not_wait_for_a_database_that_is_away_and_keeps_what_waits(home: Path) -> None:
+    runtime = InProcessRuntime(home)
+    eventually(lambda: runtime.loop.memory)
+    runtime.parts.delivery.applying.standing = AWAY
+    runtime.parts.store_breaker._jitter = lambda _: 3_600.0
+    remember(runtime, "Launch on 3 May")
+    eventually(lambda: not runtime.parts.store_breaker.allows())
+    started = time.monotonic()
+    runtime.close(timeout=GUARD * 3)
+    waited = time.monotonic() - started
+    later = InProcessRuntime(home)
+    later.settle()
+    later.close(timeout=GUARD)
+
+    assert waited < GUARD
+    assert later.parts.delivery.applied == ["Launch on 3 May"]
+
+
+def test_closing_is_bounded_when_the_database_hangs(home: Path) -> None:
+    runtime = InProcessRuntime(home)
+    eventually(lambda: runtime.loop.memory)
+    runtime.parts.delivery.applying.hangs = True
+    remember(runtime, "Launch on 3 May")
+    started = time.monotonic()
+    runtime.close(timeout=0.1)
+
+    assert time.monotonic() - started < GUARD
+    assert runtime.loop.stop(timeout=GUARD)
+
+
+def test_closing_before_the_memory_is_open_is_quick_and_loses_nothing(home: Path) -> None:
+    runtime = InProcessRuntime(home, hangs=True)
+    remember(runtime, "Launch on 3 May")
+    runtime.close(timeout=0.05)
+    waiting = runtime.local.spool.pending_before()
+    runtime.local.spool.close()
+
+    assert waiting == 1
+
+
+def test_writes_are_accepted_while_the_memory_is_still_being_opened(home: Path) -> None:
+    runtime = InProcessRuntime(home, hangs=True)
+    remember(runtime, "Launch on 3 May")
+    with pytest.raises(DeadlineExceeded):
+        runtime.call(lambda memory: memory.settled(timeout=GUARD), timeout=0.02)
+    runtime.abandon()
+
+    assert runtime.local.spool.pending_before() == 1
+    runtime.local.spool.close()
+
+
+FORK = """
+    import os, sys, threading, warnings
+    from pathlib import Path
+    from hermes_memory.hermes.runtime import acquire, release
+    from hermes_memory.domain.model import Origin, Target
+    from hermes_memory.settings import Settings
+    from hermes_memory.testing.making import DESK
+
+    warnings.simplefilter("ignore")
+    settings = Settings(home=Path(sys.argv[1]), dsn="postgresql://nobody@127.0.0.1:1/nowhere", embedder="none")
+    parent = acquire(settings, lambda _: None)
+    parent.runtime.local.acceptor.add(DESK, "of the parent", target=Target.MEMORY, origin=Origin.USER)
+    child = os.fork()
+    if child == 0:
+        problems = []
+        if parent.runtime.loop.alive:
+            problems.append("the parent's thread seems to run")
+        parent.runtime.local.acceptor.add(DESK, "of the old half", target=Target.MEMORY, origin=Origin.USER)
+        own = acquire(settings, lambda _: None)
+        if own.runtime is parent.runtime or not own.runtime.loop.alive:
+            problems.append("no runtime of its own")
+        own.runtime.local.acceptor.add(DESK, "of the child", target=Target.MEMORY, origin=Origin.USER)
+        own.runtime.call(lambda memory: memory.status(), timeout=30)
+        release(parent)
+        if not own.runtime.loop.alive:
+            problems.append("the parent's share ended the child's runtime")
+        release(own, timeout=0.2)
+        print(problems, flush=True)
+        os._exit(len(problems))
+    _, status = os.waitpid(child, 0)
+    print(parent.runtime.loop.alive, parent.runtime.local.spool.pending_before(), os.waitstatus_to_exitcode(status))
+    release(parent, timeout=0.2)
+    print(threading.active_count(), flush=True)
+"""
+
+
+def test_a_forked_process_has_a_runtime_of_its_own_and_leaves_the_parents_alone(home: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FORK), str(home)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+
+    assert ended.stdout.splitlines() == ["[]", "True 3 0", "1"], ended.stderr
