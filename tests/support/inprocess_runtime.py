@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
+
 from hermes_memory.application.memory import Memory
 from hermes_memory.hermes.runtime import Runtime
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import DESK
-from tests.support.faulty import Faults, FaultyEmbedder
+from tests.support.faulty import FaultyEmbedder
 from tests.support.inprocess import GUARD, InProcess, utc_now
 
 Answer = TypeVar("Answer")
 
 
 class InProcessRuntime(Runtime):
-    """Opens a memory over rows in this process, unless that `hangs`; its `parts` are there afterwards."""
+    """Opens a memory over rows in this process as soon as it `may_open`; its `parts` are there afterwards."""
 
     parts: InProcess
 
     def __init__(
-        self, home: Path, *, embedder: FaultyEmbedder | None = None, hangs: bool = False, **settings: Any
+        self, home: Path, *, embedder: FaultyEmbedder | None = None, opens: bool = True, **settings: Any
     ) -> None:
         self.embedder = embedder
-        self._opening_of_it = Faults()
-        self._opening_of_it.hangs = hangs
+        self.may_open = threading.Event()
+        if opens:
+            self.may_open.set()
         super().__init__(Settings(home=home, embedder="none", spool_sync="NORMAL", **settings), lambda _: None)
 
     def _opening(self) -> AbstractAsyncContextManager[Memory]:
@@ -37,7 +41,8 @@ class InProcessRuntime(Runtime):
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Memory]:
-        await self._opening_of_it.meet()
+        while not self.may_open.is_set():
+            await anyio.sleep(0.001)
         self.parts = InProcess(self.embedder, local=self.local)
         async with self.parts.running() as memory:
             yield memory

@@ -157,6 +157,13 @@ def runtime(home: Path) -> Iterator[InProcessRuntime]:
     runtime.close(timeout=GUARD)
 
 
+def end(runtime: InProcessRuntime) -> None:
+    """Let a runtime that was not opened end after all."""
+    runtime.may_open.set()
+    assert runtime.loop.stop(timeout=GUARD)
+    runtime.local.spool.close()
+
+
 def remember(runtime: InProcessRuntime, content: str) -> None:
     runtime.local.acceptor.add(DESK, content, target=Target.MEMORY, origin=Origin.USER)
 
@@ -228,24 +235,25 @@ def test_closing_is_bounded_when_the_database_hangs(home: Path) -> None:
 
 
 def test_closing_before_the_memory_is_open_is_quick_and_loses_nothing(home: Path) -> None:
-    runtime = InProcessRuntime(home, hangs=True)
+    runtime = InProcessRuntime(home, opens=False)
     remember(runtime, "Launch on 3 May")
     runtime.close(timeout=0.05)
     waiting = runtime.local.spool.pending_before()
-    runtime.local.spool.close()
+    end(runtime)
 
     assert waiting == 1
 
 
 def test_writes_are_accepted_while_the_memory_is_still_being_opened(home: Path) -> None:
-    runtime = InProcessRuntime(home, hangs=True)
+    runtime = InProcessRuntime(home, opens=False)
     remember(runtime, "Launch on 3 May")
     with pytest.raises(DeadlineExceeded):
         runtime.call(lambda memory: memory.settled(timeout=GUARD), timeout=0.02)
     runtime.abandon()
+    waiting = runtime.local.spool.pending_before()
+    end(runtime)
 
-    assert runtime.local.spool.pending_before() == 1
-    runtime.local.spool.close()
+    assert waiting == 1
 
 
 FORK = """
