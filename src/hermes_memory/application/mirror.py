@@ -6,10 +6,11 @@ file is the truth; the reconciliation compares it with the stored copies and acc
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import Final
 
 from hermes_memory.application.accept import Acceptor
@@ -18,8 +19,6 @@ from hermes_memory.domain.model import Caller, Entry, HomeId, Origin, Target
 from hermes_memory.domain.notebook import difference
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Operation, Selector
 from hermes_memory.ports.notebook import Notebooks
-
-logger = logging.getLogger(__name__)
 
 TOOL: Final = "memory"
 
@@ -36,6 +35,7 @@ class Mirror:
         self._notebooks = notebooks
         # Held while a file is compared and while a told write is accepted, so that neither sees the other half done.
         self._order = threading.Lock()
+        self._read: dict[Target, tuple[str, tuple[str, ...]]] = {}
 
     def added(self, caller: Caller, target: Target, content: object) -> Operation:
         """Accept an addition the host told of.
@@ -103,7 +103,13 @@ class Mirror:
         return self._notebooks.fingerprint()
 
     def accept_differences(
-        self, caller: Caller, stored: Sequence[Entry], private: frozenset[tuple[Target, str]]
+        self,
+        caller: Caller,
+        stored: Sequence[Entry],
+        private: frozenset[tuple[Target, str]],
+        *,
+        done: set[tuple[Target, str]] | None = None,
+        most: int | None = None,
     ) -> int:
         """Compare the files as they are now with the stored copies; accept the writes that are missing, count them.
 
@@ -112,39 +118,68 @@ class Mirror:
         Args:
             stored: The caller's copies, read before this call.
             private: Entries whose copy belongs to a person or group.
+            done: What earlier calls with the same copies have accepted; grows by what this one accepts.
+            most: Writes to accept at most. What the host tells has to wait while a call lasts.
         """
+        accepted = set() if done is None else done
         with self._order:
-            accepted = 0
-            for target, written in self.written().items():
-                copies = {entry.content: entry for entry in stored if entry.target is target}
-                found = difference(
-                    written=written, stored=copies, private={text for kind, text in private if kind is target}
-                )
-                additions = () if caller.subject is not None else found.add
-                for gone in (self._as_read(copies[text]) for text in found.remove):
-                    self._acceptor.remove(caller, gone, origin=Origin.IMPORT, tool=TOOL)
-                for text in additions:
-                    self._acceptor.add(
-                        replace(caller, session=None),
-                        text,
-                        target=target,
-                        origin=Origin.IMPORT,
-                        source=self._notebooks.home,
-                        tool=TOOL,
-                    )
-                accepted += len(additions) + len(found.remove)
-            if accepted:
-                logger.info("notebooks reconciled", extra={"action": "mirror.reconciled", "writes": accepted})
-            return accepted
+            before = len(accepted)
+            for change, accept in islice(self._differences(caller, stored, private, frozenset(accepted)), most):
+                accept()
+                accepted.add(change)
+            return len(accepted) - before
+
+    def _differences(
+        self,
+        caller: Caller,
+        stored: Sequence[Entry],
+        private: frozenset[tuple[Target, str]],
+        done: frozenset[tuple[Target, str]],
+    ) -> Iterator[tuple[tuple[Target, str], Callable[[], object]]]:
+        """Yield each copy that must come or go, and what accepts that, without those that are done."""
+        for target, written in self.written().items():
+            copies = {entry.content: entry for entry in stored if entry.target is target}
+            hidden = {text for kind, text in private if kind is target}
+            found = difference(written=written, stored=copies, private=hidden)
+            for text in found.remove:
+                if (target, text) not in done:
+                    yield (target, text), partial(self._take_out, caller, copies[text])
+            for text in () if caller.subject is not None else found.add:
+                if (target, text) not in done:
+                    yield (target, text), partial(self._put_in, caller, target, text)
+
+    def _take_out(self, caller: Caller, entry: Entry) -> Operation:
+        return self._acceptor.remove(caller, self._as_read(entry), origin=Origin.IMPORT, tool=TOOL)
+
+    def _put_in(self, caller: Caller, target: Target, text: str) -> Operation:
+        return self._acceptor.add(
+            replace(caller, session=None),
+            text,
+            target=target,
+            origin=Origin.IMPORT,
+            source=self._notebooks.home,
+            tool=TOOL,
+        )
 
     def written(self) -> dict[Target, tuple[str, ...]]:
-        """Read the notebooks that exist, each entry in the form in which it would be stored."""
-        notebooks: dict[Target, tuple[str, ...]] = {}
-        for target in Target:
-            entries = self._notebooks.read(target)
-            if entries is not None:
-                notebooks[target] = tuple(dict.fromkeys(text for entry in entries if (text := self._prepared(entry))))
-        return notebooks
+        """Read the notebooks that exist, each entry in the form in which it would be stored.
+
+        What was read is kept until a file changes; what changes while it is read counts as changed afterwards.
+        """
+        mark = self.fingerprint()
+        found = ((target, self._written_in(target, mark)) for target in Target)
+        return {target: texts for target, texts in found if texts is not None}
+
+    def _written_in(self, target: Target, mark: str) -> tuple[str, ...] | None:
+        known = self._read.get(target)
+        if known is not None and known[0] == mark:
+            return known[1]
+        entries = self._notebooks.read(target)
+        if entries is None:
+            return None
+        texts = tuple(dict.fromkeys(text for entry in entries if (text := self._prepared(entry))))
+        self._read[target] = (mark, texts)
+        return texts
 
     def _prepared(self, entry: str) -> str | None:
         try:

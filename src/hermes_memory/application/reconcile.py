@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from functools import partial
+from typing import Final
+
 from hermes_memory.application.mirror import Mirror
 from hermes_memory.application.spool_access import SpoolAccess
-from hermes_memory.domain.model import Caller
+from hermes_memory.domain.model import Caller, Target
 from hermes_memory.ports.reading import Reader
+
+logger = logging.getLogger(__name__)
+
+WRITES_AT_ONCE: Final = 50
 
 
 class Reconciler:
@@ -36,4 +44,11 @@ class Reconciler:
             if contents and caller.subject is None
             else frozenset()
         )
-        return await self._spool.call(lambda: self._mirror.accept_differences(caller, stored, private))
+        done: set[tuple[Target, str]] = set()
+        accept = partial(self._mirror.accept_differences, caller, stored, private, done=done, most=WRITES_AT_ONCE)
+        # In parts: the spool's thread has more to do, and what the host tells meanwhile waits for each of them.
+        while await self._spool.call(accept) == WRITES_AT_ONCE:
+            pass
+        if done:
+            logger.info("notebooks reconciled", extra={"action": "mirror.reconciled", "writes": len(done)})
+        return len(done)
