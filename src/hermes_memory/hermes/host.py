@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_ho
 logger = logging.getLogger(__name__)
 
 HOMES_KEPT: Final = 64
-_reading: Final = threading.Lock()
+_reading = threading.Lock()
 _read: Final[dict[str, Settings]] = {}
 
 
@@ -25,6 +26,15 @@ def _taken(module: str, name: str) -> Any:
         return getattr(importlib.import_module(module), name, None)
     except ImportError:
         return None
+
+
+def _loaded(module: str, name: str) -> Any:
+    """Return what the host has loaded already, None otherwise.
+
+    What it has not loaded it does not use either. Importing would look for it again at every start of an agent, and a
+    child that is forked meanwhile would wait for the import lock for ever.
+    """
+    return getattr(sys.modules.get(module), name, None)
 
 
 if TYPE_CHECKING:
@@ -42,8 +52,8 @@ def secret_reader() -> Callable[[str], str | None]:
     A gateway that serves several profiles keeps their secrets apart in a context that other threads do not see;
     reading there happens here, on the thread that starts the agent.
     """
-    get_secret = _taken("agent.secret_scope", "get_secret")
-    current_scope = _taken("agent.secret_scope", "current_secret_scope")
+    get_secret = _loaded("agent.secret_scope", "get_secret")
+    current_scope = _loaded("agent.secret_scope", "current_secret_scope")
     if get_secret is None or current_scope is None or current_scope() is None:
         return os.environ.get
     scope = dict(current_scope())
@@ -52,7 +62,7 @@ def secret_reader() -> Callable[[str], str | None]:
 
 def recall_status(label: str, count: int) -> Any:
     """Return the host's note on what a recall brought, None where the host knows no such note."""
-    kind = _taken("agent.memory_provider", "RecallStatus")
+    kind = _loaded("agent.memory_provider", "RecallStatus")
     return kind(provider_label=label, count=count, glyph="◇") if kind is not None else None
 
 
@@ -90,3 +100,11 @@ def _mark_of(values: Mapping[str, Any]) -> str:
         else:
             parts.append(f"{state.st_mtime_ns}:{state.st_size}:{state.st_ino}")
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _unlock_in_child() -> None:
+    global _reading  # noqa: PLW0603 - the thread that may hold it does not exist in the child
+    _reading = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock_in_child)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 Key = tuple[int, str]
 SecretReader = Callable[[str], str | None]
 
-_lock: Final = threading.RLock()
+_lock = threading.RLock()
 _runtimes: dict[Key, Runtime] = {}
 
 
@@ -139,3 +139,11 @@ def release(handle: Handle, *, timeout: float = 0.0) -> None:
 def _digest(settings: Settings) -> str:
     secrets = "".join(value.get_secret_value() if value else "-" for value in (settings.dsn, settings.subject_secret))
     return hashlib.sha256(f"{settings.model_dump_json()}{secrets}".encode()).hexdigest()
+
+
+def _unlock_in_child() -> None:
+    global _lock  # noqa: PLW0603 - the thread that may hold it does not exist in the child
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock_in_child)
