@@ -18,7 +18,7 @@ from tests.support.embedding_server import EmbeddingServer, status
 from tests.support.postgres_store import Installation
 
 CONTRACT = "Where is the Periwinkle contract?"
-MISSPELT = "thePeriwinkle contractlies insafe"
+MISSPELT = "theperiwinkle acontractlies insafe"
 ROCKET = "What is the rocket called?"
 
 
