@@ -69,7 +69,7 @@ def forget(connection: sqlite3.Connection, operations: Iterable[bytes]) -> None:
     connection.execute(_COUNT_OUT, {"rows": len(dropped), "size": sum(size for _, _, size in dropped)})
     _lead(connection, {lane for lane, head, _ in dropped if head})
     if counters(connection).waiting == 0:
-        _shrink(connection)
+        shrink(connection)
 
 
 _FREE_PAGES: Final = "PRAGMA freelist_count"
@@ -77,12 +77,14 @@ _SHRINK: Final = "PRAGMA incremental_vacuum(1)"
 _SPARE_PAGES: Final = 256
 
 
-def _shrink(connection: sqlite3.Connection) -> None:
-    """Give up to 1 MiB of a file that is empty and large back to the file system."""
+def shrink(connection: sqlite3.Connection) -> bool:
+    """Give up to 1 MiB that a large file does not use back to the file system; tell whether there was so much."""
     (free,) = connection.execute(_FREE_PAGES).fetchone()
-    if free > _SPARE_PAGES:
-        for _ in range(_SPARE_PAGES):  # one at a time: sqlite3 ends the statement after its first page
-            connection.execute(_SHRINK)
+    if free <= _SPARE_PAGES:
+        return False
+    for _ in range(_SPARE_PAGES):  # one at a time: sqlite3 ends the statement after its first page
+        connection.execute(_SHRINK)
+    return True
 
 
 _POSTPONE: Final = """

@@ -8,8 +8,9 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias, TypeVar, assert_never
+from typing import Final, TypeAlias, TypeVar, assert_never
 
+from hermes_memory.adapters.spool import changes
 from hermes_memory.adapters.spool.ballast import Ballast
 from hermes_memory.adapters.spool.connection import SpoolConnection
 from hermes_memory.adapters.spool.database import Synchronous
@@ -18,6 +19,8 @@ from hermes_memory.adapters.spool.forks import watch_forks
 from hermes_memory.adapters.spool.lock import WriteLock
 from hermes_memory.domain.errors import SpoolFull, StoreUnavailable
 
+RECLAIMED_AT_ONCE: Final = 16
+"""MiB of its own that a full disk's spool looks for before it refuses a write."""
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
@@ -59,7 +62,7 @@ class SpoolFile:
             StoreUnavailable: The file cannot be used for now.
             ConfigurationError: It is not ours, or a newer version made it.
         """
-        if not self._ballast.keep():
+        if not self._ballast.keep() and not self._reclaim():
             raise self._verdict(Fault.FULL, reserve=False)
         return self._perform(lambda: self._transact(work), reserve=False)
 
@@ -144,6 +147,21 @@ class SpoolFile:
         except TROUBLE as error:
             raise self._verdict(fault_of(error), reserve=reserve) from error
         return True
+
+    def _reclaim(self) -> bool:
+        """Give back what the file itself holds and does not use, and tell whether there is room for the reserve now.
+
+        Otherwise a spool that was emptied on a full disk would refuse everything for ever: it shrinks when something
+        is done, and nothing comes to be done.
+        """
+        self._check_process()
+        with self._threads, contextlib.suppress(*TROUBLE):
+            for _ in range(RECLAIMED_AT_ONCE):
+                more = self._transact(changes.shrink)
+                self._connection.checkpoint()
+                if not more or self._ballast.keep():
+                    break
+        return self._ballast.keep()
 
     def _make_room(self, *, reserve: bool) -> None:
         if reserve:
