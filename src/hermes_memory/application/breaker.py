@@ -169,6 +169,10 @@ class Breaker:
             raise
         self._succeeded(admitted)
 
+    def restore(self) -> None:
+        """Close: the service has just been seen to answer. Calls that began before no longer count when they end."""
+        self._close(self._status)
+
     def _admit(self) -> _Status:
         """Return the status that the call begins under."""
         if not self.allows():
@@ -181,9 +185,7 @@ class Breaker:
         if admitted.era != self._status.era:
             return
         if admitted.state is BreakerState.PROBING:
-            self._status = _Status(
-                state=BreakerState.CLOSED, era=admitted.era + 1, failures=0, delay=self._first_delay, due=0.0
-            )
+            self._close(admitted)
         else:
             self._status = replace(self._status, failures=0)
 
@@ -201,6 +203,11 @@ class Breaker:
         # Not due at once: against an endpoint that hangs, every caller would wait as the probe until it gives up.
         if admitted.era == self._status.era and admitted.state is BreakerState.PROBING:
             self._open(admitted.delay, None)
+
+    def _close(self, status: _Status) -> None:
+        self._status = _Status(
+            state=BreakerState.CLOSED, era=status.era + 1, failures=0, delay=self._first_delay, due=0.0
+        )
 
     def _open(self, delay: float, wished: float | None) -> None:
         wait = max(self._jitter(delay), wished or 0.0)

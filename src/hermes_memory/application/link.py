@@ -49,6 +49,8 @@ class StoreLink:
                 break
             await anyio.sleep(RETRY_SECONDS)
         self.problem = None
+        # Deliveries of what waited from before may have been turned away while the store was still starting.
+        self._breaker.restore()
         self._ready.set()
         self._opened()
         while self._repair is not None:

@@ -1,0 +1,46 @@
+"""A memory that starts with work left over: what was turned away before the store served is not held against it."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from hermes_memory.application.breaker import STORE, Breaker, BreakerState
+from hermes_memory.application.link import StoreLink
+from hermes_memory.domain.errors import StoreUnavailable
+
+GUARD = 10.0
+AWAY = StoreUnavailable("the embedded database is still starting")
+
+
+def opened() -> Breaker:
+    breaker = Breaker(STORE, failures=1, delay=3_600.0)
+    with pytest.raises(StoreUnavailable), breaker.guard():
+        raise AWAY
+    return breaker
+
+
+async def test_a_store_that_has_just_become_usable_answers_the_first_question() -> None:
+    breaker = opened()
+
+    async def prepare() -> None:
+        return
+
+    link = StoreLink(prepare, repair=None, breaker=breaker, opened=lambda: None)
+    with anyio.fail_after(GUARD):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(link.run)
+            await link.ready(timeout=GUARD)
+            state = breaker.state
+            tasks.cancel_scope.cancel()
+
+    assert state is BreakerState.CLOSED
+
+
+def test_a_call_from_before_says_nothing_of_a_restored_service() -> None:
+    breaker = Breaker(STORE, failures=1, delay=3_600.0)
+    with pytest.raises(StoreUnavailable), breaker.guard():
+        breaker.restore()
+        raise AWAY
+
+    assert breaker.state is BreakerState.CLOSED
