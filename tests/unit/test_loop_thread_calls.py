@@ -237,11 +237,15 @@ def test_the_end_closes_the_memory_cancels_what_runs_and_is_told(bench: Bench) -
 
     thread.spawn(work, action="test")
     thread.call(name_thread, timeout=GUARD)
+    bench.holds_on.set()
+    thread.stop_soon()
+    ended_before_the_memory_closed = cancelled.wait(GUARD)
+    bench.holds_on.clear()
     ended = thread.stop(timeout=GUARD)
 
+    assert ended_before_the_memory_closed
     assert ended
     assert bench.closed
-    assert cancelled.is_set()
     assert not thread.alive
     assert thread.memory is None
     assert thread.stop(timeout=GUARD)

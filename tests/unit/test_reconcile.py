@@ -176,14 +176,15 @@ FACTS = tuple(f"fact {letter}" for letter in "abcd")
 class Game:
     """The host, the delivery and reconciliations, in any order of their steps.
 
-    The host first writes its file and tells of it later; a reconciliation first reads the copies and compares later.
+    The host first writes its file and tells of it later; a reconciliation first reads the copies and compares later,
+    at once or in parts.
     """
 
     tells: bool
     bench: Bench = field(default_factory=Bench)
     file: list[str] = field(default_factory=list)
     untold: list[tuple[str, str, str]] = field(default_factory=list)
-    read: list[Sequence[Entry]] = field(default_factory=list)
+    read: list[tuple[Sequence[Entry], set[tuple[Target, str]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.bench.write()
@@ -232,15 +233,23 @@ class Game:
         await self.bench.deliver(1 + number % 3)
 
     async def _begin(self, number: int) -> None:
-        self.read.append(await self.bench.store.reader.mirrored(DESK, HOME, timeout=GUARD))
+        self.read.append((await self.bench.store.reader.mirrored(DESK, HOME, timeout=GUARD), set()))
+
+    async def _part(self, number: int) -> None:
+        if self.read:
+            stored, done = self.read[number % len(self.read)]
+            self.bench.mirror.accept_differences(DESK, stored, frozenset(), done=done, most=1)
 
     async def _compare(self, number: int) -> None:
         if self.read:
-            self.bench.mirror.accept_differences(DESK, self.read.pop(number % len(self.read)), frozenset())
+            stored, done = self.read.pop(number % len(self.read))
+            self.bench.mirror.accept_differences(DESK, stored, frozenset(), done=done)
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["write", "write", "tell", "tell", "deliver", "begin", "compare"]), st.integers(0, 63)),
+    st.tuples(
+        st.sampled_from(["write", "write", "tell", "tell", "deliver", "begin", "part", "compare"]), st.integers(0, 63)
+    ),
     max_size=40,
 )
 

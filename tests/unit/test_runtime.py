@@ -212,13 +212,13 @@ def test_closing_does_not_wait_for_a_database_that_is_away_and_keeps_what_waits(
     remember(runtime, "Launch on 3 May")
     eventually(lambda: not runtime.parts.store_breaker.allows())
     started = time.monotonic()
-    runtime.close(timeout=GUARD * 3)
+    runtime.close(timeout=GUARD)
     waited = time.monotonic() - started
     later = InProcessRuntime(home)
     later.settle()
     later.close(timeout=GUARD)
 
-    assert waited < GUARD
+    assert waited < GUARD / 2  # a patient delivery would be given more than that
     assert later.parts.delivery.applied == ["Launch on 3 May"]
 
 
