@@ -314,9 +314,8 @@ def test_a_directory_with_other_contents_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x" * 110, 'it\'s, "quoted"', "sp ace $HOME `id` %s", "größe-メモリ"])
 async def test_any_directory_name_works_however_long_or_odd(root: Path, name: str) -> None:
-    directory = root / name
-    shutil.copytree(root / "postgres", directory / "postgres")
-    postgres = supervisor(directory)
+    shutil.copytree(root / "postgres", root / name / "postgres")
+    postgres = supervisor(root, f"{name}/postgres")
     address = postgres.acquire()
 
     assert await query(address.dsn(), "SELECT 1") == 1
@@ -325,6 +324,20 @@ async def test_any_directory_name_works_however_long_or_odd(root: Path, name: st
     postgres.release()
     assert postgres_below(root) == []
     assert not address.socket_path.exists()
+
+
+@pytest.mark.parametrize("name", ['quo"ted', "$HOME", "`id`", "back\\slash"])
+def test_programs_whose_path_a_shell_would_read_are_refused(root: Path, name: str) -> None:
+    folder = root / name
+    folder.mkdir(mode=0o755)
+    (folder / "programs").symlink_to(find_binaries().root)
+    binaries = Binaries(root=folder / "programs", version="odd")
+    # Where the account cannot reach them they are copied, and here the copies lie no better.
+    postgres = EmbeddedPostgres(root / "postgres", state_directory=folder / "state", binaries=binaries)
+
+    with pytest.raises(ConfigurationError, match="without quotes"):
+        postgres.acquire()
+    assert postgres_below(root) == []
 
 
 def test_a_short_socket_directory_that_is_a_link_is_refused(root: Path) -> None:

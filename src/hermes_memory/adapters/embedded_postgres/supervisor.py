@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.embedded_postgres.address import ServerAddress
-from hermes_memory.adapters.embedded_postgres.binaries import Binaries, find_binaries, reachable_binaries
+from hermes_memory.adapters.embedded_postgres.binaries import (
+    Binaries,
+    find_binaries,
+    reachable_binaries,
+    require_plain_path,
+)
 from hermes_memory.adapters.embedded_postgres.configuration import check_settings
 from hermes_memory.adapters.embedded_postgres.filelock import FileLock
 from hermes_memory.adapters.embedded_postgres.files import translated_errors
@@ -159,10 +164,10 @@ class EmbeddedPostgres:
     def _programs(self, layout: Layout) -> Binaries:
         found = self._binaries or find_binaries()
         if not layout.account.switches:
-            return found
+            return require_plain_path(found)
         if not layout.account.can_run(found.program("postgres")):
             prepare_state_directory(self._state_directory)
-        return reachable_binaries(found, layout.account, self._state_directory)
+        return require_plain_path(reachable_binaries(found, layout.account, self._state_directory))
 
     def _release(self, patience: Patience) -> None:
         try:
