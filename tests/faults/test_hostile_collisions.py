@@ -75,8 +75,11 @@ async def test_a_deadlock_with_somebody_else_is_tried_again_and_not_taken_for_an
 ) -> None:
     first, second = add("the first note"), add("the second note")
     changes = [replace(by_content(f"the {which} note"), f"the {which} note, changed") for which in ("first", "second")]
+    await installation.administer(f"alter database \"{installation.database}\" set deadlock_timeout = '4s'")
     async with installation.store() as store, rival(installation) as other:
         await store.delivery.apply([first, second])
+        # Whoever waits looks for a deadlock once, after this time: the delivery is to find it, not the other.
+        await other.execute("set deadlock_timeout = '1h'")
         collision = other.transaction()
         await collision.start()
         await hold(other, second)
@@ -84,7 +87,7 @@ async def test_a_deadlock_with_somebody_else_is_tried_again_and_not_taken_for_an
         with anyio.fail_after(GUARD):
             while not await installation.administer("select count(*) from pg_locks where not granted"):
                 await anyio.sleep(0.02)
-        # The delivery has the first and waits for the second: it has waited longer, so it is the one to be undone.
+        # The delivery has the first and waits for the second.
         await hold(other, first)
         await collision.commit()
         outcomes = await asyncio.wait_for(delivery, GUARD)
