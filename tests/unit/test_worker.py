@@ -54,23 +54,30 @@ async def test_what_work_raises_reaches_the_caller() -> None:
 
 @pytest.mark.parametrize("abandon", [True, False])
 async def test_a_cancelled_call_waits_for_its_work_unless_that_may_be_abandoned(abandon: bool) -> None:
-    worker, let_go, done = Worker(), threading.Event(), threading.Event()
+    worker, begun, let_go, done = Worker(), threading.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
+        begun.set()
         let_go.wait(GUARD)
         done.set()
 
-    timer = threading.Timer(0.05, let_go.set)
-    timer.start()
-    with anyio.move_on_after(0.01):
-        await worker.call(work, abandon=abandon)
-    waited = done.is_set()
-    # What was abandoned keeps the one thread until it ends.
-    await worker.call(lambda: None)
-    timer.join(GUARD)
+    async def cancel_once_begun(scope: anyio.CancelScope) -> None:
+        while not begun.is_set():
+            await anyio.sleep(0.001)
+        scope.cancel()
+        timer.start()
 
-    assert waited is not abandon
-    assert done.is_set()
+    timer = threading.Timer(0.05, let_go.set)
+    scope = anyio.CancelScope()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(cancel_once_begun, scope)
+        with scope:
+            await worker.call(work, abandon=abandon)
+        waited = done.is_set()
+        timer.join(GUARD)
+
+        assert waited is not abandon
+        assert done.wait(GUARD)
 
 
 async def test_work_beside_the_worker_does_not_wait_for_it() -> None:
