@@ -13,7 +13,7 @@ from hermes_memory.domain.model import Caller, Entry, HomeId, OperationId, Row, 
 from hermes_memory.domain.operations import AddEntry, Operation, Outcome, RecordTurns, ReplaceEntry
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, EmbeddingQueue, Generation
-from hermes_memory.ports.reading import Reader, Search, SearchSpace, TextMatches, VectorHit
+from hermes_memory.ports.reading import Reader, Search, SearchSpace, Standing, TextMatches, VectorHit
 
 
 class Faults:
@@ -137,6 +137,10 @@ class FaultyReader:
     async def get(self, caller: Caller, row: RowId, *, timeout: float) -> Row | None:
         await self.reading.meet()
         return await self._reader.get(caller, row, timeout=timeout)
+
+    async def standing(self, caller: Caller, rows: Collection[Row], *, timeout: float) -> Standing:
+        await self.reading.meet()
+        return await self._reader.standing(caller, rows, timeout=timeout)
 
     async def entries(
         self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float

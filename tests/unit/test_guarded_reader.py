@@ -36,15 +36,17 @@ class Bench:
             await self.guarded.mirrored(DESK, HOME, timeout=GUARD),
             await self.guarded.private_copies(HOME, [(Target.MEMORY, "x")], timeout=GUARD),
             await self.guarded.themes(DESK, timeout=GUARD),
+            (await self.guarded.standing(DESK, [], timeout=GUARD)).unchanged,
         ]
 
 
 async def test_a_guarded_reader_reads_what_the_reader_reads() -> None:
     bench = Bench()
-    row, entries, mirrored, private, themes = await bench.read_all()
+    row, entries, mirrored, private, themes, unchanged = await bench.read_all()
 
     assert isinstance(row, Entry)
     assert (entries, mirrored, private, themes) == ([row], [row], frozenset(), [MARKETING])
+    assert unchanged == frozenset()
 
 
 async def test_a_guarded_reader_learns_from_each_failure_and_asks_nothing_while_the_store_is_known_to_be_away() -> None:
@@ -54,6 +56,7 @@ async def test_a_guarded_reader_learns_from_each_failure_and_asks_nothing_while_
         lambda reader: reader.mirrored(DESK, HOME, timeout=GUARD),
         lambda reader: reader.private_copies(HOME, [], timeout=GUARD),
         lambda reader: reader.themes(DESK, timeout=GUARD),
+        lambda reader: reader.standing(DESK, [], timeout=GUARD),
     ]
     for call in calls:
         bench = Bench()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.domain.model import Caller, Entry, HomeId, Row, RowId, Scope, Target, Theme
-from hermes_memory.ports.reading import Reader
+from hermes_memory.ports.reading import Reader, Standing
 
 
 class GuardedReader:
@@ -20,6 +20,11 @@ class GuardedReader:
         """Return a row; see `Reader.get`."""
         with self._breaker.guard():
             return await self._reader.get(caller, row, timeout=timeout)
+
+    async def standing(self, caller: Caller, rows: Collection[Row], *, timeout: float) -> Standing:
+        """Tell how rows stand now; see `Reader.standing`."""
+        with self._breaker.guard():
+            return await self._reader.standing(caller, rows, timeout=timeout)
 
     async def entries(
         self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float

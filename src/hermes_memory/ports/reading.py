@@ -72,6 +72,22 @@ class VectorHit:
     cosine: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How things stand, for who keeps what was read and must know later whether it still holds.
+
+    Attributes:
+        unchanged: Those of the rows asked about that the caller would read by id just as they are in hand: stored,
+            visible, and neither changed nor moved.
+        newest: Marks of the entries in the caller's own theme that were stored or changed last, as the caller sees
+            them. Equal marks say that none came in between, whatever the clocks of their writers say. What is said,
+            and what other themes and subjects store, leaves them alone. They can be compared and nothing else.
+    """
+
+    unchanged: frozenset[RowId]
+    newest: tuple[int, ...]
+
+
 class Search(Protocol):
     """The two legs of recall."""
 
@@ -105,6 +121,13 @@ class Reader(Protocol):
 
     async def get(self, caller: Caller, row: RowId, *, timeout: float) -> Row | None:
         """Return a row, None when there is none or the caller may not see it: the two look alike."""
+        ...
+
+    async def standing(self, caller: Caller, rows: Collection[Row], *, timeout: float) -> Standing:
+        """Tell how rows that were read before stand now, all at one moment. See `Standing`.
+
+        A home that begins to mirror an entry does not change it.
+        """
         ...
 
     async def entries(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as copy
+from datetime import timedelta
+
 import pytest
 
 from hermes_memory.domain.model import (
     AllScope,
     Caller,
     CurrentScope,
+    ReadPolicy,
+    Row,
     RowId,
     Scope,
     SessionScope,
@@ -15,8 +20,9 @@ from hermes_memory.domain.model import (
     Target,
     Theme,
     ThemeScope,
+    Turn,
 )
-from hermes_memory.domain.operations import ById
+from hermes_memory.domain.operations import AddEntry, ById, Operation
 from hermes_memory.testing.making import (
     ANA_DIRECTLY,
     BEN_DIRECTLY,
@@ -36,6 +42,7 @@ from hermes_memory.testing.making import (
     deliver,
     list_entries,
     read,
+    read_entry,
     record,
     remove,
     replace,
@@ -180,8 +187,112 @@ class ReadingContract:
 
         assert private == frozenset()
 
+    async def test_what_is_as_it_was_read_is_unchanged(self, store: StoreUnderTest) -> None:
+        await deliver(store, add("mine"), add("Ana's", DESK_WITH_ANA), add("of sales", SALES_DESK))
+        entries = [*await list_entries(store, DESK_WITH_ANA), *await list_entries(store, DESK_WITH_ANA, AllScope())]
+        turn = await read(store, await stored(store, record(said("a turn"))))
+        assert turn is not None
+        # Another home begins to mirror it: that is no change.
+        await deliver(store, add("mine", source=HOME))
+
+        standing = await store.reader.standing(DESK_WITH_ANA, [*entries, turn], timeout=PATIENCE)
+
+        assert len(entries) == 5
+        assert standing.unchanged == {turn.id, *(entry.id for entry in entries)}
+
+    async def test_what_was_forgotten_or_changed_since_is_not_unchanged(self, store: StoreUnderTest) -> None:
+        forgotten, changed, restored, kept = await deliver(store, *(add(f"note {number}") for number in range(4)))
+        before = await list_entries(store)
+        assert forgotten.row is not None
+        assert changed.row is not None
+        assert restored.row is not None
+        await deliver(
+            store,
+            remove(ById(id=forgotten.row)),
+            replace(ById(id=changed.row), "another note"),
+            replace(ById(id=restored.row), "for a moment"),
+            replace(ById(id=restored.row), "note 2"),
+        )
+
+        standing = await store.reader.standing(DESK, before, timeout=PATIENCE)
+
+        assert standing.unchanged == {kept.row}
+
+    async def test_what_the_caller_may_not_read_by_id_is_not_unchanged(self, store: StoreUnderTest) -> None:
+        await deliver(store, add("mine"), add("Ana's", DESK_WITH_ANA), add("of sales", SALES_DESK))
+        rows = await list_entries(store, DESK_WITH_ANA, AllScope())
+
+        for policy in ReadPolicy:
+            await store.set_policy(policy)
+            for caller in (DESK_WITH_ANA, DESK, DESK_WITH_BEN, SALES_DESK, ANA_DIRECTLY):
+                readable = {row.id for row in rows if await read(store, row.id, caller) is not None}
+                standing = await store.reader.standing(caller, rows, timeout=PATIENCE)
+                assert standing.unchanged == readable, (policy, caller)
+
+    async def test_a_row_of_another_text_theme_or_subject_is_not_the_one_that_is_stored(
+        self, store: StoreUnderTest
+    ) -> None:
+        entry = await read_entry(store, await stored(store, add("mine")))
+        turn = await read(store, await stored(store, record(said("a turn"))))
+        assert isinstance(turn, Turn)
+
+        others: list[Row] = [
+            copy(entry, content="yours"),
+            copy(entry, theme=SALES),
+            copy(entry, subject=DESK_WITH_ANA.subject),
+            copy(turn, content="another turn"),
+        ]
+        for other in others:
+            assert (await store.reader.standing(DESK, [other], timeout=PATIENCE)).unchanged == frozenset()
+
+    async def test_the_newest_marks_tell_of_every_entry_that_is_stored_or_changed_in_the_theme(
+        self, store: StoreUnderTest
+    ) -> None:
+        row = await stored(store, add("mine"))
+        seen = [await newest(store)]
+        operations: list[Operation] = [
+            add("mine as well"),
+            replace(ById(id=row), "mine, changed"),
+            # Their writer's clock is behind, or they were long on their way.
+            *(behind(add(f"note {number}"), days=number) for number in range(1, 11)),
+        ]
+        for operation in operations:
+            await deliver(store, operation)
+            seen.append(await newest(store))
+
+        assert len(set(seen)) == len(seen) == 13
+
+    async def test_the_newest_marks_do_not_tell_of_what_is_said_nor_of_what_others_store(
+        self, store: StoreUnderTest
+    ) -> None:
+        await deliver(store, add("mine"), add("Ana's", DESK_WITH_ANA))
+        before = await newest(store), await newest(store, DESK_WITH_ANA)
+        await deliver(
+            store,
+            record(said("a turn"), said("another")),
+            record(said("a turn"), caller=DESK_WITH_ANA),
+            add("of sales", SALES_DESK),
+            add("Ben's", DESK_WITH_BEN),
+            add("Ana's elsewhere", ANA_DIRECTLY),
+            add("mine", source=HOME),
+        )
+
+        assert (await newest(store), await newest(store, DESK_WITH_ANA)) == before
+        assert before[0] != before[1]
+
     async def test_themes_are_listed_by_name_without_the_sinks(self, store: StoreUnderTest) -> None:
         await deliver(store, record(said("hi"), caller=SALES_DESK), add("mine"), add("direct", ANA_DIRECTLY))
 
         assert list(await store.reader.themes(DESK, timeout=PATIENCE)) == [MARKETING, SALES]
         assert list(await store.reader.themes(ANA_DIRECTLY, timeout=PATIENCE)) == [MARKETING, SALES]
+
+
+def behind(operation: AddEntry, *, days: int) -> AddEntry:
+    """Return an operation as if it had been accepted days before."""
+    early = operation.stamp.accepted_at - timedelta(days=days)
+    return copy(operation, at=early, stamp=copy(operation.stamp, accepted_at=early))
+
+
+async def newest(store: StoreUnderTest, caller: Caller = DESK) -> tuple[int, ...]:
+    """Return the marks of the caller's newest entries."""
+    return (await store.reader.standing(caller, [], timeout=PATIENCE)).newest

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from heapq import nlargest
 
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.model import SINKS, Caller, Entry, HomeId, Kind, Row, RowId, Scope, Target, Theme
 from hermes_memory.domain.visibility import in_scope, readable, visible
+from hermes_memory.ports.reading import Standing
 
+MARKS = 8
+"""How many of the newest entries a standing names."""
 _ENTRIES = frozenset({Kind.ENTRY})
 
 
@@ -23,6 +28,15 @@ class InMemoryReader:
         if found is None or not visible(found.theme, found.subject, caller, self._records.access(caller)):
             return None
         return found
+
+    async def standing(self, caller: Caller, rows: Collection[Row], *, timeout: float) -> Standing:
+        """Tell how rows stand now; see `Reader.standing`."""
+        found = {row.id: await self.get(caller, row.id, timeout=timeout) for row in rows}
+        own = (entry.id for entry in self._visible_entries(caller) if entry.theme == caller.theme)
+        return Standing(
+            unchanged=frozenset(row.id for row in rows if _same(row, found[row.id])),
+            newest=tuple(nlargest(MARKS, (self._records.marks[entry] for entry in own))),
+        )
 
     async def entries(
         self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float
@@ -62,3 +76,10 @@ class InMemoryReader:
 
     def _visible_entries(self, caller: Caller) -> Sequence[Entry]:
         return [row for row in self._records.visible_rows(caller, _ENTRIES) if isinstance(row, Entry)]
+
+
+def _same(kept: Row, found: Row | None) -> bool:
+    """Tell whether a row is as it was read. Which home it mirrors is no part of that."""
+    if isinstance(kept, Entry) and isinstance(found, Entry):
+        return replace(found, source=kept.source) == kept
+    return found == kept

@@ -62,6 +62,8 @@ class Records:
         analyze: Turns text into lexemes, repetitions kept.
         now: The clock of leases, waits and grants (aware).
         entries: In the order in which they were last changed.
+        marks: How many entries had been stored or changed when each of them was.
+        changes: How many have been until now.
         turn_counts: Turns stored in each session, which is the position of its next one.
         parents: The session that each session was started by.
         grants: (reader, source) to the end of the grant, None for never.
@@ -75,6 +77,8 @@ class Records:
     turns: dict[RowId, Turn] = field(default_factory=dict)
     entry_keys: dict[EntryKey, RowId] = field(default_factory=dict)
     turn_keys: dict[TurnKey, RowId] = field(default_factory=dict)
+    marks: dict[RowId, int] = field(default_factory=dict)
+    changes: int = 0
     turn_counts: Counter[SessionKey] = field(default_factory=Counter)
     parents: dict[SessionKey, SessionId] = field(default_factory=dict)
     delegations: list[RecordDelegation] = field(default_factory=list)
@@ -111,6 +115,8 @@ class Records:
         self.drop_entry(entry.id)
         self.entries[entry.id] = entry
         self.entry_keys[entry_key(entry)] = entry.id
+        self.changes += 1
+        self.marks[entry.id] = self.changes
         self._welcome(entry, embed=True)
 
     def put_turn(self, turn: Turn, *, key: TurnKey, embed: bool) -> None:
@@ -124,6 +130,7 @@ class Records:
         """Remove an entry with all that was derived from it; an unknown one is passed over."""
         if entry := self.entries.pop(row, None):
             del self.entry_keys[entry_key(entry)]
+            del self.marks[row]
             del self.lexemes[row]
             self.vectors.pop(row, None)
             self.jobs.pop(row, None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final, LiteralString, assert_never
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, assert_never
 
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.rows import (
@@ -11,8 +12,10 @@ from hermes_memory.adapters.postgres.rows import (
     content_hash,
     entry_of,
     own_subjects,
+    row_id_of,
     row_of,
     subject_key,
+    utc,
 )
 from hermes_memory.domain.model import (
     AllScope,
@@ -29,9 +32,13 @@ from hermes_memory.domain.model import (
     Theme,
     ThemeScope,
 )
+from hermes_memory.ports.reading import Standing
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
+
+Version: TypeAlias = tuple[Theme, RowId, bytes, bytes, datetime | None]
+"""Theme, id, subject as the database writes it, content hash, and when an entry was changed last."""
 
 # Every statement spells out the visibility rule; row-level security repeats it.
 GET: Final[LiteralString] = """
@@ -40,6 +47,33 @@ select r.* from hermes_memory.memory_rows r
    and ((r.subject <> '' and r.subject = $1)
         or (r.subject = '' and (r.agent_identity = (select hermes_memory.ctx_theme())
                                 or r.agent_identity in (select unnest(hermes_memory.ctx_themes())))))"""
+
+MARKS: Final = 8
+"""How many of the newest entries a standing names: more than transactions are under way at once in one theme. A key is
+drawn before its transaction commits, so the newest alone would not show what came in behind it."""
+
+# One statement, so that all is seen at one moment. The first line holds the marks, the others the rows. Each table is
+# asked with the themes, which leave one partition to look at, and in the words of `GET`.
+STANDING: Final[LiteralString] = """
+select null::text as agent_identity, null::uuid as id, null::bytea as subject, null::bytea as content_hash,
+       null::timestamptz as updated_at,
+       array(select e.lex_key from hermes_memory.memory_entries e
+              where e.agent_identity = $2 and e.subject = any ($3::bytea[])
+              order by e.lex_key desc limit $4) as newest
+union all
+select e.agent_identity, e.id, e.subject, e.content_hash, e.updated_at, null
+  from hermes_memory.memory_entries e
+ where e.agent_identity = any ($5::text[]) and e.id = any ($6::uuid[])
+   and ((e.subject <> '' and e.subject = $1)
+        or (e.subject = '' and (e.agent_identity = (select hermes_memory.ctx_theme())
+                                or e.agent_identity in (select unnest(hermes_memory.ctx_themes())))))
+union all
+select c.agent_identity, c.id, c.subject, c.content_hash, null, null
+  from hermes_memory.conversations c
+ where c.agent_identity = any ($5::text[]) and c.id = any ($6::uuid[])
+   and ((c.subject <> '' and c.subject = $1)
+        or (c.subject = '' and (c.agent_identity = (select hermes_memory.ctx_theme())
+                                or c.agent_identity in (select unnest(hermes_memory.ctx_themes())))))"""
 
 LIST_THEME: Final[LiteralString] = """
 select r.* from hermes_memory.memory_rows r
@@ -99,6 +133,21 @@ class PostgresReader:
         found = await self._fetch(caller, timeout, GET, subject_key(caller.subject), row)
         return row_of(found[0]) if found else None
 
+    async def standing(self, caller: Caller, rows: Collection[Row], *, timeout: float) -> Standing:
+        """Tell how rows stand now; see `Reader.standing`."""
+        themes, ids = sorted({row.theme for row in rows}), [row.id for row in rows]
+        marks, *found = await self._fetch(
+            caller,
+            timeout,
+            STANDING,
+            *(subject_key(caller.subject), caller.theme, own_subjects(caller), MARKS),
+            *(themes, ids),
+        )
+        stored = {_version(record) for record in found}
+        return Standing(
+            unchanged=frozenset(row.id for row in rows if _version_of(row) in stored), newest=tuple(marks["newest"])
+        )
+
     async def entries(
         self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float
     ) -> Sequence[Entry]:
@@ -128,6 +177,24 @@ class PostgresReader:
     async def _fetch(self, caller: Caller | None, timeout: float, statement: str, *arguments: object) -> list[Record]:
         async with self._pool.transaction(caller, timeout=timeout, read_only=True) as transaction:
             return await transaction.fetch(statement, *arguments)
+
+
+def _version(record: Record) -> Version:
+    """Return what tells a stored row from an earlier or later state of it."""
+    changed_at = record["updated_at"]
+    return (
+        Theme(record["agent_identity"]),
+        row_id_of(record),
+        record["subject"],
+        record["content_hash"],
+        utc(changed_at) if changed_at else None,
+    )
+
+
+def _version_of(row: Row) -> Version:
+    """Return the same of a row that was read. A turn never changes; what could is its text."""
+    changed_at = row.updated_at if isinstance(row, Entry) else None
+    return row.theme, row.id, subject_key(row.subject), content_hash(row.content), changed_at
 
 
 def _listing(caller: Caller, scope: Scope, target: str | None, limit: int) -> tuple[LiteralString, tuple[Any, ...]]:
