@@ -39,6 +39,10 @@ class SpoolAccess:
         """Count the operations that wait, up to `sequence`."""
         return await self.call(lambda: self._spool.pending_before(sequence))
 
+    async def retractions(self) -> Sequence[OperationId]:
+        """Return the waiting operations that take something away."""
+        return await self.call(self._spool.retractions)
+
     async def last_sequence(self) -> int:
         """Return the sequence of the newest operation ever accepted."""
         return await self.call(self._spool.last_sequence)

@@ -238,6 +238,11 @@ def lane_of(operation: Operation) -> str:
     return f"entries\x1f{caller.theme}\x1f{subject}"
 
 
+def takes_away(operation: Operation) -> bool:
+    """Tell whether an operation may take something away that is shown until it has its effect."""
+    return isinstance(operation, RemoveEntry | ReplaceEntry)
+
+
 def row_id(operation: OperationId, index: int = 0) -> RowId:
     """Derive the id of the row that an operation makes, `index` counting its rows from 0."""
     return RowId(uuid5(operation, str(index)))

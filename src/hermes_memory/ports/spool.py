@@ -101,6 +101,13 @@ class Spool(Protocol):
         """Count the operations that wait, up to and with `sequence` when it is given."""
         ...
 
+    def retractions(self) -> Sequence[OperationId]:
+        """Return the waiting operations that take something away, oldest first, those held back included.
+
+        `hermes_memory.domain.operations.takes_away` says which do. Cheap enough to be asked before every answer.
+        """
+        ...
+
     def last_sequence(self) -> int:
         """Return the sequence of the newest operation ever accepted, 0 when there was none."""
         ...

@@ -41,6 +41,11 @@ ROOM = 1_000_000
 """What the suite allows a spool in bytes, unless a test is about it."""
 
 
+def change_of(content: str) -> Operation:
+    """Make the operation that changes an entry."""
+    return change(by_content(content), f"{content}, changed")
+
+
 class Clock:
     """A clock that stands still until it is moved; called it tells the time in seconds since 1970."""
 
@@ -147,6 +152,32 @@ class SpoolContract(ABC):
 
         assert due(spool) == []
         assert spool.dead_reason(operation.stamp.operation) == "refused"
+
+    # -- what takes something away ---------------------------------------------------------------------------------
+
+    def test_what_waits_to_take_something_away_is_found_among_all_that_waits(self, spool: Spool) -> None:
+        assert list(spool.retractions()) == []
+        removal, _, change, *_, later = put(
+            spool,
+            remove(by_content("one"), SALES_DESK),
+            add('{"v":1,"type":"remove","stamp":{'),
+            change_of("two"),
+            record(said("hello")),
+            RecordDelegation(stamp=stamp(), child_session=None, child_theme=None, task="remove", result=""),
+            add("three", ANA_DIRECTLY, metadata={"type": "remove"}),
+            remove(ById(id=RowId(uuid4())), ANA_DIRECTLY),
+        )
+
+        assert list(spool.retractions()) == ids(removal, change, later)
+        spool.postpone(ids(change), 60)
+        assert list(spool.retractions()) == ids(removal, change, later)
+        spool.bury(removal.stamp.operation, "refused")
+        assert list(spool.retractions()) == ids(change, later)
+        spool.retry_dead()
+        spool.done(ids(change))
+        assert list(spool.retractions()) == ids(removal, later)
+        spool.done(ids(later, removal))
+        assert list(spool.retractions()) == []
 
     # -- done -----------------------------------------------------------------------------------------------------
 

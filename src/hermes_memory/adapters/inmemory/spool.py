@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from hermes_memory.adapters.spool.codec import encode
 from hermes_memory.domain.errors import InvalidInput, SpoolFull
 from hermes_memory.domain.model import OperationId
-from hermes_memory.domain.operations import Operation, lane_of
+from hermes_memory.domain.operations import Operation, lane_of, takes_away
 from hermes_memory.ports.spool import DeadLetter, Spooled, SpoolStatus
 
 
@@ -110,6 +110,11 @@ class InMemorySpool:
         """Count what waits, up to and with a sequence."""
         with self._lock:
             return sum(1 for kept in self._waiting() if sequence is None or kept.sequence <= sequence)
+
+    def retractions(self) -> Sequence[OperationId]:
+        """Return what waits and takes something away."""
+        with self._lock:
+            return [kept.operation.stamp.operation for kept in self._waiting() if takes_away(kept.operation)]
 
     def last_sequence(self) -> int:
         """Return the sequence of the newest operation ever accepted."""

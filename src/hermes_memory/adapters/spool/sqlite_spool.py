@@ -18,6 +18,7 @@ from hermes_memory.adapters.spool import changes, lookups, quarantine
 from hermes_memory.adapters.spool.codec import UnknownVersion, decode, encode
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.files import check_file, prepare_directory
+from hermes_memory.adapters.spool.retractions import retractions
 from hermes_memory.adapters.spool.row import Damaged, Row, lane_key
 from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
@@ -154,6 +155,10 @@ class SqliteSpool:
     def pending_before(self, sequence: int | None = None) -> int:
         """Count the operations that wait, up to and with `sequence` when it is given."""
         return self._file.read(partial(lookups.pending_before, sequence=sequence))
+
+    def retractions(self) -> Sequence[OperationId]:
+        """Return the waiting operations that take something away, oldest first, those held back included."""
+        return self._file.read(retractions)
 
     def last_sequence(self) -> int:
         """Return the sequence of the newest operation ever accepted."""
