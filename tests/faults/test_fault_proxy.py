@@ -264,8 +264,10 @@ def test_a_half_open_connection_gets_no_answer_and_no_end(
     assert bytes(echo.got) == b"hellohello"
 
 
-def test_a_server_that_is_away_looks_like_a_cut_connection(connect: Callable[[], socket.socket]) -> None:
-    with FaultProxy(("127.0.0.1", 1)) as nowhere:
-        connection = socket.create_connection(("127.0.0.1", nowhere.port), timeout=GUARD)
-        with connection, pytest.raises(ConnectionResetError):
+def test_a_server_that_is_away_looks_like_a_cut_connection() -> None:
+    def use(port: int) -> None:
+        with socket.create_connection(("127.0.0.1", port), timeout=GUARD) as connection:
             connection.recv(1)
+
+    with FaultProxy(("127.0.0.1", 1)) as nowhere, pytest.raises(ConnectionResetError):
+        use(nowhere.port)
