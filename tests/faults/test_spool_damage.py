@@ -8,17 +8,18 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hermes_memory.adapters.spool import database, quarantine
+from hermes_memory.adapters.spool import database, quarantine, reading
 from hermes_memory.adapters.spool.carve import carve
 from hermes_memory.adapters.spool.codec import encode
 from hermes_memory.adapters.spool.database import PAGE_SIZE
 from hermes_memory.adapters.spool.row import checksum_of
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
-from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.model import Caller, OperationId, Theme
 from hermes_memory.domain.operations import Operation
 from hermes_memory.testing.making import add
@@ -63,17 +64,30 @@ def crashed_spool(home: Path) -> list[Operation]:
 
 
 def survivors(home: Path) -> tuple[list[OperationId], list[OperationId], int]:
-    """Open a spool that may be damaged: which ids wait and which are dead now, and how many files were set aside."""
+    """Open a spool that may be damaged: which ids wait and which are dead now, and how many files were set aside.
+
+    Those that are dead because they are damaged are left out: `wrecks` tells of them.
+    """
     spool = open_spool(home)
-    waiting, dead = due(spool, 1_000), [letter.operation for letter in spool.dead()]
+    waiting, letters = due(spool, 1_000), spool.dead()
+    dead = [letter.id for letter in letters if letter.operation is not None]
+    assert spool.retry_dead([letter.id for letter in letters if letter.operation is None]) == 0
     status = spool.status()
     (newest,) = put(spool, add("after the damage", Caller(theme=Theme("t0"))))
     assert due(spool, 1_000)[-1] == newest
     assert spool.last_sequence() == status.accepted + 1
-    assert (status.depth, status.dead) == (len(waiting), len(dead))
+    assert (status.depth, status.dead) == (len(waiting), len(letters))
     spool.done(ids(newest))
     spool.close()
-    return list(ids(*waiting)), list(ids(*dead)), status.quarantined
+    return list(ids(*waiting)), dead, status.quarantined
+
+
+def wrecks(home: Path) -> list[tuple[OperationId, str]]:
+    """Return the dead letters that are damaged, with their reasons."""
+    spool = open_spool(home)
+    found = [(letter.id, letter.reason) for letter in spool.dead() if letter.operation is None]
+    spool.close()
+    return found
 
 
 def overwrite(path: Path, offset: int, content: bytes) -> None:
@@ -215,9 +229,61 @@ def test_a_changed_body_is_noticed_by_its_checksum(tmp_path: Path, caplog: pytes
 
     assert waiting == [each for each in ids(*operations[:-3]) if each != operations[7].stamp.operation]
     assert dead == ids(*operations[-3:])
-    assert set_aside == 1
-    assert [record.action for record in caplog.records] == ["spool.quarantined"]  # type: ignore[attr-defined]
+    assert wrecks(tmp_path) == [(operations[7].stamp.operation, reading.CHANGED)]
+    assert set_aside == 0
+    assert [record.action for record in caplog.records] == ["spool.damaged"]  # type: ignore[attr-defined]
     assert "xxx" not in caplog.text
+
+
+def test_what_is_left_of_a_changed_body_is_kept_for_the_operator(tmp_path: Path) -> None:
+    operations = closed_spool(tmp_path)
+    content = (tmp_path / DATABASE).read_bytes()
+    overwrite(tmp_path / DATABASE, content.index(b"0007 xxx"), b"9999")
+    spool = open_spool(tmp_path)
+    spool.due(ROWS)
+    (kept,) = [kept for kept in spool.kept(ROWS) if kept.id == operations[7].stamp.operation]
+    totals = spool.status()
+    spool.close()
+
+    assert kept.operation is None
+    assert kept.body == encode(operations[7]).replace(b"0007 xxx", b"9999 xxx")
+    assert (totals.buried, totals.dead, totals.depth) == (4, 4, ROWS - 4)
+
+
+def test_a_damaged_file_gives_up_its_changed_rows_as_dead_letters_too(tmp_path: Path) -> None:
+    operations = closed_spool(tmp_path)
+    content = (tmp_path / DATABASE).read_bytes()
+    for number in (7, ROWS - 2):
+        overwrite(tmp_path / DATABASE, content.index(b"%04d xxx" % number), b"9999")
+    zero_first_page(tmp_path / DATABASE)
+
+    waiting, dead, set_aside = survivors(tmp_path)
+
+    assert waiting == [each for each in ids(*operations[:-3]) if each != operations[7].stamp.operation]
+    assert dead == ids(operations[-3], operations[-1])
+    assert sorted(wrecks(tmp_path)) == sorted(
+        [(operations[7].stamp.operation, reading.CHANGED), (operations[-2].stamp.operation, "refused")]
+    )
+    assert set_aside == 1
+
+
+def test_every_flipped_byte_costs_one_operation_at_most(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "whole", synchronous="NORMAL")
+    operations = put(spool, *(add(f"{number:04} " + "x" * 300) for number in range(6)))
+    spool.close()
+    size = (tmp_path / "whole" / DATABASE).stat().st_size
+    for number, offset in enumerate(random.Random(3).sample(range(size), 60)):
+        home = tmp_path / str(number)
+        shutil.copytree(tmp_path / "whole", home)
+        content = (home / DATABASE).read_bytes()
+        overwrite(home / DATABASE, offset, bytes([content[offset] ^ 0x10]))
+
+        waiting, dead, _ = survivors(home)
+
+        assert not dead
+        assert len(waiting) >= len(operations) - 1
+        assert waiting == [each for each in ids(*operations) if each in set(waiting)]
+        shutil.rmtree(home)
 
 
 @pytest.mark.parametrize(
@@ -380,15 +446,16 @@ def test_an_operation_of_a_newer_version_is_kept_for_it_even_through_a_rescue(tm
     spool.close()
 
 
-def test_a_body_that_is_no_operation_is_left_in_the_file_that_is_set_aside(tmp_path: Path) -> None:
+def test_a_body_that_is_no_operation_becomes_a_dead_letter(tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     first, second = put(spool, add("one"), add("two"))
     spool.close()
     (row,) = (row for row in carve(tmp_path / DATABASE).rows.values() if row.sequence == 1)
+    nothing = b"{}".ljust(len(row.body))
     connection = sqlite3.connect(tmp_path / DATABASE)
     connection.execute(
         "UPDATE operations SET body = ?, checksum = ? WHERE sequence = 1",
-        (b"{}", checksum_of(1, row.id, row.lane, b"{}")),
+        (nothing, checksum_of(1, row.id, row.lane, nothing)),
     )
     connection.commit()
     connection.close()
@@ -396,7 +463,40 @@ def test_a_body_that_is_no_operation_is_left_in_the_file_that_is_set_aside(tmp_p
     spool = open_spool(tmp_path)
 
     assert due(spool) == [second]
-    assert not spool.pending(first.stamp.operation)
-    (aside,) = quarantine.set_aside(tmp_path / DATABASE)
-    assert carve(aside).rows[1].body == b"{}"
+    assert [(letter.id, letter.reason) for letter in spool.dead()] == [(first.stamp.operation, reading.NO_OPERATION)]
+    assert [kept.body for kept in spool.kept(1)] == [nothing]
+    assert quarantine.set_aside(tmp_path / DATABASE) == []
     spool.close()
+
+
+def test_a_spool_that_an_older_version_made_goes_on(tmp_path: Path) -> None:
+    operations = closed_spool(tmp_path)
+    connection = sqlite3.connect(tmp_path / DATABASE)
+    for column in ("delivered", "buried", "discarded", "refused"):
+        connection.execute(f"ALTER TABLE counters DROP COLUMN {column}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    connection.close()
+
+    waiting, dead, set_aside = survivors(tmp_path)
+
+    assert (waiting, dead, set_aside) == (ids(*operations[:-3]), ids(*operations[-3:]), 0)
+
+
+def test_the_totals_survive_the_loss_of_a_page(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path, max_item_bytes=4_000)
+    first, second, third, *_ = put(spool, *(add(str(number)) for number in range(5)))
+    spool.done(ids(first))
+    spool.bury(second.stamp.operation, "refused")
+    spool.discard(ids(third))
+    with pytest.raises(InvalidInput):
+        spool.put(add("x" * 5_000))
+    before = spool.status()
+    spool.close()
+    zero_first_page(tmp_path / DATABASE)
+    spool = open_spool(tmp_path)
+    after = spool.status()
+    spool.close()
+
+    assert (before.delivered, before.buried, before.discarded, before.refused) == (1, 1, 1, 1)
+    assert replace(after, quarantined=0, oldest_accepted_at=None) == replace(before, oldest_accepted_at=None)

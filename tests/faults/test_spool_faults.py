@@ -229,7 +229,7 @@ def test_a_full_disk_refuses_what_comes_and_lets_go_of_what_is_done(tmp_path: Pa
     assert report["kept"]
     assert report["after reopening"] == report["accepted"] - report["accepted"] // 2
     assert report["accepted again"] > 0
-    assert (report["at the end"], report["refused"], report["quarantined"]) == (0, 1, 0)
+    assert (report["at the end"], report["refused"], report["quarantined"]) == (0, 2, 0)
     assert (report["ballast at first"], report["ballast at last"]) == (True, True)
 
 

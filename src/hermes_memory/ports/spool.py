@@ -27,34 +27,78 @@ class Spooled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """An operation that the database refused for good, kept with its reason."""
+    """An operation that was set aside for good, kept with its reason.
 
-    operation: Operation
+    Attributes:
+        operation: None when it cannot be read: it was damaged in the spool, or a newer version wrote it.
+        reason: What the database said against it, or how it was damaged.
+    """
+
+    id: OperationId
+    operation: Operation | None
     reason: str
     buried_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An operation as the spool keeps it, waiting or dead, for an operator's eyes.
+
+    Attributes:
+        sequence: Total order of acceptance in this spool.
+        operation: None when it cannot be read: it was damaged in the spool, or a newer version wrote it.
+        body: Its encoded form, or what is left of it.
+        attempts: How often delivery was tried and postponed.
+        held_until: Until when it is held back, or None when it may be delivered now, or is dead.
+        buried_at: When it became a dead letter, or None while it waits.
+        reason: Why it became one.
+    """
+
+    sequence: int
+    id: OperationId
+    operation: Operation | None
+    body: bytes
+    attempts: int
+    held_until: datetime | None
+    buried_at: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolStatus:
-    """A snapshot of the spool.
+    """A snapshot of the spool. Its totals are of all processes since the spool was made, and outlive them.
 
     Attributes:
         depth: Operations waiting.
         stored_bytes: Size of their bodies.
         oldest_accepted_at: When the oldest of them was accepted, or None when there is none.
         dead: Dead letters kept.
-        accepted: Operations accepted since the spool was made.
-        refused: Operations refused since this object was opened, because of a bound.
+        max_rows: How many operations it keeps at most, dead letters included.
+        max_bytes: Size of their bodies at most.
+        fill: The share of the tighter of these two bounds that is taken, from 0 to 1.
+        accepted: Total of operations accepted.
+        delivered: Total of operations that had their effect.
+        buried: Total of operations that became dead letters, those that were retried afterwards included.
+        discarded: Total of operations that an operator dropped undelivered.
+        refused: Total of operations refused because of a bound, this object's that are not noted yet included.
         quarantined: Damaged spool files set aside beside the spool.
+        network: Kind of the network file system that the spool lies on, "" when it lies on none that is known.
     """
 
     depth: int
     stored_bytes: int
     oldest_accepted_at: datetime | None
     dead: int
+    max_rows: int
+    max_bytes: int
+    fill: float
     accepted: int
+    delivered: int
+    buried: int
+    discarded: int
     refused: int
     quarantined: int
+    network: str
 
 
 class Spool(Protocol):
@@ -128,7 +172,23 @@ class Spool(Protocol):
         ...
 
     def retry_dead(self, operations: Sequence[OperationId] | None = None) -> int:
-        """Put dead letters (all when None) back in line under their own ids; return how many."""
+        """Put dead letters (all when None) back in line under their own ids; return how many.
+
+        They take the place that their sequence gives them: before what of their lane waits, and after what of it was
+        delivered meanwhile. One that was damaged cannot be delivered and stays where it is.
+        """
+        ...
+
+    def kept(self, limit: int, *, after: int = 0) -> Sequence[Kept]:
+        """Return up to `limit` operations, waiting or dead, in the order of their acceptance.
+
+        Args:
+            after: The sequence of the last one that is known already.
+        """
+        ...
+
+    def discard(self, operations: Sequence[OperationId]) -> int:
+        """Drop operations, waiting or dead, without delivering them; return how many. Unknown ids are passed over."""
         ...
 
     def status(self) -> SpoolStatus:
@@ -149,4 +209,8 @@ class Leadership(Protocol):
 
     def release(self) -> None:
         """Stop leading. Called without leading it does nothing."""
+        ...
+
+    def leader(self) -> int | None:
+        """Return the process id of the leader, 0 when it is not known, None when nobody leads."""
         ...

@@ -138,7 +138,7 @@ class SpoolMachine(RuleBasedStateMachine):
         assert (status.depth, status.dead) == (len(self.kept) - len(dead), len(dead))
         assert status.accepted == self.spool.last_sequence() == self.accepted
         assert self.spool.pending_before() == status.depth
-        assert {letter.operation.stamp.operation: letter.reason for letter in self.spool.dead()} == {
+        assert {letter.id: letter.reason for letter in self.spool.dead()} == {
             expected.operation.stamp.operation: expected.reason for expected in dead
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ from hermes_memory.adapters.spool.codec import encode
 from hermes_memory.domain.errors import InvalidInput, SpoolFull
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Operation, lane_of, takes_away
-from hermes_memory.ports.spool import DeadLetter, Spooled, SpoolStatus
+from hermes_memory.ports.spool import DeadLetter, Kept, Spooled, SpoolStatus
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,6 +52,9 @@ class InMemorySpool:
         self._kept: dict[OperationId, _Kept] = {}
         self._bytes = 0
         self._accepted = 0
+        self._delivered = 0
+        self._buried = 0
+        self._discarded = 0
         self._refused = 0
 
     def put(self, operation: Operation) -> None:
@@ -83,8 +87,8 @@ class InMemorySpool:
         """Forget delivered operations."""
         with self._lock:
             for kept in self._waiting(operations):
-                del self._kept[kept.operation.stamp.operation]
-                self._bytes -= kept.size
+                self._drop(kept)
+                self._delivered += 1
 
     def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
         """Hold operations and their lanes back."""
@@ -100,6 +104,7 @@ class InMemorySpool:
             for kept in self._waiting([operation]):
                 kept.reason = reason
                 kept.buried_at = datetime.fromtimestamp(self._now(), UTC)
+                self._buried += 1
 
     def pending(self, operation: OperationId) -> bool:
         """Tell whether an operation still waits."""
@@ -128,7 +133,12 @@ class InMemorySpool:
         """Return the dead letters, oldest first."""
         with self._lock:
             letters = [
-                DeadLetter(operation=kept.operation, reason=kept.reason, buried_at=kept.buried_at)
+                DeadLetter(
+                    id=kept.operation.stamp.operation,
+                    operation=kept.operation,
+                    reason=kept.reason,
+                    buried_at=kept.buried_at,
+                )
                 for kept in self._kept.values()
                 if kept.reason is not None and kept.buried_at is not None
             ]
@@ -149,6 +159,21 @@ class InMemorySpool:
                 kept.attempts, kept.held_at, kept.not_before = 0, 0.0, 0.0
             return len(chosen)
 
+    def kept(self, limit: int, *, after: int = 0) -> Sequence[Kept]:
+        """Return what is kept, oldest first."""
+        with self._lock:
+            later = [kept for kept in self._kept.values() if kept.sequence > after]
+            return [self._shown(kept) for kept in later[:limit]]
+
+    def discard(self, operations: Sequence[OperationId]) -> int:
+        """Drop operations undelivered."""
+        with self._lock:
+            chosen = self._select(operations)
+            for kept in chosen:
+                self._drop(kept)
+            self._discarded += len(chosen)
+            return len(chosen)
+
     def status(self) -> SpoolStatus:
         """Return a snapshot for operators."""
         with self._lock:
@@ -158,13 +183,37 @@ class InMemorySpool:
                 stored_bytes=sum(kept.size for kept in waiting),
                 oldest_accepted_at=waiting[0].operation.stamp.accepted_at if waiting else None,
                 dead=len(self._kept) - len(waiting),
+                max_rows=self._max_rows,
+                max_bytes=self._max_bytes,
+                fill=max(len(self._kept) / self._max_rows, self._bytes / self._max_bytes),
                 accepted=self._accepted,
+                delivered=self._delivered,
+                buried=self._buried,
+                discarded=self._discarded,
                 refused=self._refused,
                 quarantined=0,
+                network="",
             )
 
     def close(self) -> None:
         """Do nothing: there is no file to let go of."""
+
+    def _drop(self, kept: _Kept) -> None:
+        del self._kept[kept.operation.stamp.operation]
+        self._bytes -= kept.size
+
+    def _shown(self, kept: _Kept) -> Kept:
+        held = kept.reason is None and kept.held_at <= self._now() < kept.not_before
+        return Kept(
+            sequence=kept.sequence,
+            id=kept.operation.stamp.operation,
+            operation=kept.operation,
+            body=encode(kept.operation),
+            attempts=kept.attempts,
+            held_until=datetime.fromtimestamp(kept.not_before, UTC) if held else None,
+            buried_at=kept.buried_at,
+            reason=kept.reason,
+        )
 
     def _select(self, operations: Iterable[OperationId] | None) -> list[_Kept]:
         if operations is None:
@@ -205,3 +254,7 @@ class InMemoryLeadership:
         if self._leads:
             self._leads = False
             self._seat.release()
+
+    def leader(self) -> int | None:
+        """Return this process while one of the contenders leads."""
+        return os.getpid() if self._seat.locked() else None

@@ -1,24 +1,25 @@
 """Reading rows out of a damaged SQLite file without SQLite: every page is looked at, whatever points to it.
 
 The layout of pages, cells, records and the journal is that of https://www.sqlite.org/fileformat2.html. A row counts
-only when its checksum confirms it, so a page that merely looks like one of ours gives nothing.
+as sound only when its checksum confirms it, so a page that merely looks like one of ours gives nothing.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from hermes_memory.adapters.spool.database import PAGE_SIZE
-from hermes_memory.adapters.spool.row import Row
+from hermes_memory.adapters.spool.row import LATEST, Row, Totals
 
 _LEAF: Final = 0x0D
 _WAL_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
 _HIGHEST_SEQUENCE: Final = 2**53
+_TOTALS: Final = ("last_sequence", "delivered", "buried", "discarded", "refused")
 _INTEGER_BYTES: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 Column: TypeAlias = "int | float | bytes | None"
@@ -30,12 +31,14 @@ class Carved:
     """What a file still holds.
 
     Attributes:
-        rows: By sequence.
-        last_sequence: The highest sequence that is on record, 0 when none is.
+        rows: The sound ones by sequence.
+        damaged: Those that have the shape of a row and are not what was written.
+        totals: The highest of each that is on record, 0 when none is.
     """
 
     rows: dict[int, Row]
-    last_sequence: int
+    damaged: list[Row]
+    totals: Totals
 
 
 def carve(path: Path) -> Carved:
@@ -46,13 +49,21 @@ def carve(path: Path) -> Carved:
     """
     pages = _pages(path)
     rows: dict[int, Row] = {}
-    last_sequence = 0
+    damaged: list[Row] = []
+    totals = Totals()
     for rowid, columns in _records(pages):
         row = _row(rowid, columns)
-        if row is not None:
+        if row is not None and row.sound:
             rows[row.sequence] = row
-        last_sequence = max(last_sequence, _counted(columns))
-    return Carved(rows=rows, last_sequence=max([last_sequence, *rows]))
+        elif row is not None:
+            damaged.append(row)
+        totals = highest(totals, _counted(columns))
+    return Carved(rows=rows, damaged=damaged, totals=highest(totals, Totals(last_sequence=max(rows, default=0))))
+
+
+def highest(one: Totals, other: Totals) -> Totals:
+    """Return the higher of each total: none of them ever falls."""
+    return Totals(**{field.name: max(getattr(one, field.name), getattr(other, field.name)) for field in fields(Totals)})
 
 
 def _pages(path: Path) -> Pages:
@@ -188,24 +199,35 @@ def _row(rowid: int, columns: list[Column]) -> Row | None:
             bytes(checksum),
             bytes(body),
         ] if 0 < rowid < _HIGHEST_SEQUENCE:
-            row = Row(
+            return Row(
                 sequence=rowid,
                 id=operation,
                 lane=lane,
-                attempts=attempts,
-                held_at=float(held_at),
-                not_before=float(not_before),
-                buried_at=None if buried_at is None else float(buried_at),
+                attempts=max(attempts, 0),
+                held_at=_moment(held_at),
+                not_before=_moment(not_before),
+                buried_at=None if buried_at is None else _moment(buried_at),
                 reason=None if reason is None else reason.decode("utf-8", "replace"),
                 checksum=checksum,
                 body=body,
             )
-            return row if row.sound else None
     return None
 
 
-def _counted(columns: list[Column]) -> int:
+def _moment(seconds: float) -> float:
+    """Return a time that no checksum confirms, or the oldest one where damage made it none."""
+    return float(seconds) if 0 <= seconds < LATEST else 0.0
+
+
+def _counted(columns: list[Column]) -> Totals:
+    """Read the counters; a file that an older version made ends after the first six columns."""
     match columns:
-        case [None, int(last_sequence), int(), int(), int(), int()] if 0 <= last_sequence < _HIGHEST_SEQUENCE:
-            return last_sequence
-    return 0
+        case [None, int(last_sequence), int(), int(), int(), int(), *rest] if len(rest) in (0, len(_TOTALS) - 1):
+            totals = [column for column in (last_sequence, *rest) if _possible(column)]
+            if len(totals) == 1 + len(rest):
+                return Totals(**dict(zip(_TOTALS, totals, strict=False)))
+    return Totals()
+
+
+def _possible(column: Column) -> TypeGuard[int]:
+    return isinstance(column, int) and 0 <= column < _HIGHEST_SEQUENCE

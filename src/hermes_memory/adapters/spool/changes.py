@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Final
 
-from hermes_memory.adapters.spool.lookups import counters
-from hermes_memory.adapters.spool.row import Row, checksum_of
+from hermes_memory.adapters.spool.lookups import counters, row_of, waiting
+from hermes_memory.adapters.spool.reading import damage_of
+from hermes_memory.adapters.spool.row import Row, Totals, checksum_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,10 @@ class Bounds:
     rows: int
     stored_bytes: int
 
+    def fill(self, rows: int, stored_bytes: int) -> float:
+        """Return which share of the tighter bound is taken."""
+        return max(rows / self.rows, stored_bytes / self.stored_bytes)
+
 
 _KNOWN: Final = "SELECT 1 FROM operations WHERE id = ?"
 _COUNT_IN: Final = """
@@ -26,8 +31,9 @@ _COUNT_IN: Final = """
         kept = kept + 1, kept_bytes = kept_bytes + :size,
         waiting = waiting + 1, waiting_bytes = waiting_bytes + :size
     WHERE one = 1 AND kept < :rows AND kept_bytes + :size <= :stored_bytes
-    RETURNING last_sequence
+    RETURNING last_sequence, kept, kept_bytes
 """
+_COUNT_REFUSED: Final = "UPDATE counters SET refused = refused + ? WHERE one = 1"
 _INSERT: Final = """
     INSERT INTO operations (sequence, id, lane, head, attempts, held_at, not_before, checksum, body)
     VALUES (:sequence, :id, :lane,
@@ -36,33 +42,42 @@ _INSERT: Final = """
 """
 
 
-def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: bytes, bounds: Bounds) -> bool:
-    """Keep an operation unless its id is known; False when a bound is reached."""
+def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: bytes, bounds: Bounds) -> float | None:
+    """Keep an operation unless its id is known; return how full the spool is then, None when it was refused."""
     if connection.execute(_KNOWN, (operation,)).fetchone():
-        return True
+        known = counters(connection)
+        return bounds.fill(known.kept, known.kept_bytes)
     room = {"size": len(body), "rows": bounds.rows, "stored_bytes": bounds.stored_bytes}
     counted = connection.execute(_COUNT_IN, room).fetchall()
     if not counted:
-        return False
-    ((sequence,),) = counted
+        count_refused(connection, 1)
+        return None
+    ((sequence, kept, kept_bytes),) = counted
     checksum = checksum_of(sequence, operation, lane, body)
     connection.execute(
         _INSERT, {"sequence": sequence, "id": operation, "lane": lane, "checksum": checksum, "body": body}
     )
-    return True
+    return bounds.fill(kept, kept_bytes)
+
+
+def count_refused(connection: sqlite3.Connection, refused: int) -> None:
+    """Note that operations were refused."""
+    if refused:
+        connection.execute(_COUNT_REFUSED, (refused,))
 
 
 _FORGET: Final = "DELETE FROM operations WHERE id = ? AND buried_at IS NULL RETURNING lane, head, length(body)"
 _COUNT_OUT: Final = """
     UPDATE counters
     SET kept = kept - :rows, kept_bytes = kept_bytes - :size,
-        waiting = waiting - :rows, waiting_bytes = waiting_bytes - :size
+        waiting = waiting - :rows, waiting_bytes = waiting_bytes - :size,
+        delivered = delivered + :rows
     WHERE one = 1
 """
 
 
 def forget(connection: sqlite3.Connection, operations: Iterable[bytes]) -> None:
-    """Drop waiting operations."""
+    """Drop waiting operations that had their effect."""
     dropped = [row for operation in operations for row in connection.execute(_FORGET, (operation,)).fetchall()]
     if not dropped:
         return
@@ -70,6 +85,33 @@ def forget(connection: sqlite3.Connection, operations: Iterable[bytes]) -> None:
     _lead(connection, {lane for lane, head, _ in dropped if head})
     if counters(connection).waiting == 0:
         shrink(connection)
+
+
+_DISCARD: Final = "DELETE FROM operations WHERE id = ? RETURNING lane, head, length(body), buried_at IS NULL"
+_COUNT_DISCARDED: Final = """
+    UPDATE counters
+    SET kept = kept - :rows, kept_bytes = kept_bytes - :size,
+        waiting = waiting - :waiting, waiting_bytes = waiting_bytes - :waiting_size,
+        discarded = discarded + :rows
+    WHERE one = 1
+"""
+
+
+def discard(connection: sqlite3.Connection, operations: Iterable[bytes]) -> int:
+    """Drop operations, waiting or dead, that had no effect; return how many."""
+    dropped = [row for operation in operations for row in connection.execute(_DISCARD, (operation,)).fetchall()]
+    sizes = [(size, waits) for _, _, size, waits in dropped]
+    counted = {
+        "rows": len(sizes),
+        "size": sum(size for size, _ in sizes),
+        "waiting": sum(waits for _, waits in sizes),
+        "waiting_size": sum(size for size, waits in sizes if waits),
+    }
+    if dropped:
+        connection.execute(_COUNT_DISCARDED, counted)
+        _lead(connection, {lane for lane, head, _, _ in dropped if head})
+        shrink(connection)
+    return len(dropped)
 
 
 _FREE_PAGES: Final = "PRAGMA freelist_count"
@@ -105,7 +147,10 @@ _BURY: Final = """
     WHERE id = :id AND buried_at IS NULL
     RETURNING lane, length(body)
 """
-_COUNT_WAITING: Final = """
+_COUNT_BURIED: Final = """
+    UPDATE counters SET waiting = waiting - 1, waiting_bytes = waiting_bytes - ?, buried = buried + 1 WHERE one = 1
+"""
+_COUNT_RAISED: Final = """
     UPDATE counters SET waiting = waiting + :rows, waiting_bytes = waiting_bytes + :size WHERE one = 1
 """
 
@@ -114,8 +159,16 @@ def bury(connection: sqlite3.Connection, operation: bytes, reason: str, now: flo
     """Turn a waiting operation into a dead letter."""
     buried = connection.execute(_BURY, {"id": operation, "reason": reason, "now": now}).fetchall()
     for lane, size in buried:
-        connection.execute(_COUNT_WAITING, {"rows": -1, "size": -size})
+        connection.execute(_COUNT_BURIED, (size,))
         _lead(connection, {lane})
+
+
+def bury_damaged(connection: sqlite3.Connection, now: float) -> int:
+    """Turn every waiting operation that is not what was written into a dead letter; return how many."""
+    damaged = [(row.id, damage) for row in waiting(connection) if (damage := damage_of(row))]
+    for operation, damage in damaged:
+        bury(connection, operation, damage, now)
+    return len(damaged)
 
 
 _ALL_DEAD: Final = "SELECT id FROM operations INDEXED BY dead WHERE buried_at IS NOT NULL"
@@ -127,10 +180,11 @@ _RAISE: Final = """
 
 
 def raise_dead(connection: sqlite3.Connection, operations: Sequence[bytes] | None) -> int:
-    """Put dead letters back at the place their sequence gives them; return how many."""
+    """Put dead letters that can be delivered back at the place their sequence gives them; return how many."""
     chosen = [row[0] for row in connection.execute(_ALL_DEAD)] if operations is None else operations
-    raised = [row for operation in chosen for row in connection.execute(_RAISE, (operation,)).fetchall()]
-    connection.execute(_COUNT_WAITING, {"rows": len(raised), "size": sum(size for _, size in raised)})
+    sound = [id_ for id_ in chosen if (row := row_of(connection, id_)) is not None and damage_of(row) is None]
+    raised = [row for operation in sound for row in connection.execute(_RAISE, (operation,)).fetchall()]
+    connection.execute(_COUNT_RAISED, {"rows": len(raised), "size": sum(size for _, size in raised)})
     _lead(connection, {lane for lane, _ in raised})
     return len(raised)
 
@@ -158,16 +212,18 @@ _LEAD_ALL: Final = """
     WHERE sequence IN (SELECT min(sequence) FROM operations WHERE buried_at IS NULL GROUP BY lane)
 """
 _COUNT_ALL: Final = """
-    INSERT INTO counters (one, last_sequence, kept, kept_bytes, waiting, waiting_bytes)
-    SELECT 1, max(?, coalesce(max(sequence), 0)), count(*), coalesce(sum(length(body)), 0),
+    INSERT INTO counters (one, last_sequence, kept, kept_bytes, waiting, waiting_bytes,
+                          delivered, buried, discarded, refused)
+    SELECT 1, max(:last_sequence, coalesce(max(sequence), 0)), count(*), coalesce(sum(length(body)), 0),
            count(*) FILTER (WHERE buried_at IS NULL),
-           coalesce(sum(length(body)) FILTER (WHERE buried_at IS NULL), 0)
+           coalesce(sum(length(body)) FILTER (WHERE buried_at IS NULL), 0),
+           :delivered, :buried, :discarded, :refused
     FROM operations
 """
 
 
-def insert_rescued(connection: sqlite3.Connection, rows: Iterable[Row], *, last_sequence: int) -> None:
+def insert_rescued(connection: sqlite3.Connection, rows: Iterable[Row], totals: Totals) -> None:
     """Fill a new file with rows as they were, and count them."""
     connection.executemany(_RESCUED, [astuple(row) for row in rows])
     connection.execute(_LEAD_ALL)
-    connection.execute(_COUNT_ALL, (last_sequence,))
+    connection.execute(_COUNT_ALL, asdict(totals))

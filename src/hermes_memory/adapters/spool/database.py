@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -11,23 +12,25 @@ from urllib.parse import quote
 
 from hermes_memory.adapters.spool.changes import insert_rescued
 from hermes_memory.adapters.spool.files import check_file, open_private, sync_directory
-from hermes_memory.adapters.spool.row import Damaged, Row
+from hermes_memory.adapters.spool.row import Damaged, Row, Totals
 from hermes_memory.domain.errors import ConfigurationError
 
 Synchronous: TypeAlias = Literal["FULL", "NORMAL"]
 """FULL survives a power cut and costs one fdatasync a put; NORMAL survives the death of the process only."""
 
 PAGE_SIZE: Final = 4096
-FORMAT: Final = 1
+FORMAT: Final = 2
 BUSY_TIMEOUT: Final = 5.0
 """Seconds that SQLite waits for its own locks. The write lock in front makes this the exception."""
+
+NOTHING: Final = Totals()
 
 _PREPARE: Final = (
     "PRAGMA page_size = 4096",
     "PRAGMA auto_vacuum = INCREMENTAL",
     "PRAGMA secure_delete = ON",
     "PRAGMA synchronous = FULL",
-    "PRAGMA user_version = 1",
+    "PRAGMA user_version = 2",
 )
 _TABLES: Final = (
     """
@@ -55,9 +58,21 @@ _TABLES: Final = (
         kept          INTEGER NOT NULL,
         kept_bytes    INTEGER NOT NULL,
         waiting       INTEGER NOT NULL,
-        waiting_bytes INTEGER NOT NULL
+        waiting_bytes INTEGER NOT NULL,
+        delivered     INTEGER NOT NULL DEFAULT 0,
+        buried        INTEGER NOT NULL DEFAULT 0,
+        discarded     INTEGER NOT NULL DEFAULT 0,
+        refused       INTEGER NOT NULL DEFAULT 0
     )
     """,
+)
+# A process that has the file open meanwhile goes on with the columns it knows.
+_FROM_FORMAT_1: Final = (
+    "ALTER TABLE counters ADD COLUMN delivered INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE counters ADD COLUMN buried INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE counters ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE counters ADD COLUMN refused INTEGER NOT NULL DEFAULT 0",
+    "PRAGMA user_version = 2",
 )
 
 # A small wal_autocheckpoint keeps the journal reusable on a full disk; secure_delete leaves no delivered text behind;
@@ -88,8 +103,8 @@ _CONSISTENT: Final = """
 """
 
 
-def make(path: Path, rows: Sequence[Row] = (), *, last_sequence: int = 0) -> None:
-    """Make a complete database file with these rows, durably; the file must not exist.
+def make(path: Path, rows: Sequence[Row] = (), *, totals: Totals = NOTHING) -> None:
+    """Make a complete database file with these rows and totals, durably; the file must not exist.
 
     Raises:
         sqlite3.Error: It cannot be written.
@@ -103,7 +118,7 @@ def make(path: Path, rows: Sequence[Row] = (), *, last_sequence: int = 0) -> Non
         connection.execute("BEGIN IMMEDIATE")
         for statement in _TABLES:
             connection.execute(statement)
-        insert_rescued(connection, rows, last_sequence=last_sequence)
+        insert_rescued(connection, rows, totals)
         connection.execute("COMMIT")
     finally:
         connection.close()
@@ -151,8 +166,22 @@ def _check_format(connection: sqlite3.Connection) -> None:
         raise ConfigurationError(
             f"the local spool has format {version}, this version knows up to {FORMAT}: upgrade hermes_memory"
         )
-    if version != FORMAT:
+    if version == 1:
+        _upgrade(connection)
+    elif version != FORMAT:
         raise Damaged
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in _FROM_FORMAT_1:
+            connection.execute(statement)
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # the first error is the one that counts
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -6,9 +6,8 @@ import sqlite3
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from hermes_memory.adapters.spool.codec import UnreadableOperation
 from hermes_memory.adapters.spool.files import NO_SPACE
-from hermes_memory.adapters.spool.row import Damaged
+from hermes_memory.adapters.spool.row import Damaged, DamagedRow
 
 
 class Fault(Enum):
@@ -20,14 +19,16 @@ class Fault(Enum):
     """The file is damaged: set it aside."""
     DOUBTFUL = auto()
     """The file may be damaged, or the disk or the code may be at fault: look before it is set aside."""
+    ROW = auto()
+    """A row is damaged: look at the file, and set the row aside when the rest of it is sound."""
     MOVED = auto()
     """Another process has put a new file in place: open that one."""
     UNAVAILABLE = auto()
     """The file cannot be used for now: try later."""
 
 
-Trouble: TypeAlias = sqlite3.Error | OSError | Damaged | UnreadableOperation
-TROUBLE: Final = (sqlite3.Error, OSError, Damaged, UnreadableOperation)
+Trouble: TypeAlias = sqlite3.Error | OSError | Damaged | DamagedRow
+TROUBLE: Final = (sqlite3.Error, OSError, Damaged, DamagedRow)
 """What a piece of work on the file may raise because of the file."""
 
 _IOERR_SHMSIZE: Final = 4874
@@ -54,7 +55,7 @@ def fault_of(error: Trouble) -> Fault:
     if isinstance(error, OSError):
         return Fault.FULL if error.errno in NO_SPACE else Fault.UNAVAILABLE
     if not isinstance(error, sqlite3.Error):
-        return Fault.DAMAGED
+        return Fault.ROW if isinstance(error, DamagedRow) else Fault.DAMAGED
     code = getattr(error, "sqlite_errorcode", None)
     if not isinstance(code, int):
         return Fault.DOUBTFUL

@@ -19,7 +19,11 @@ NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 PRIVATE_FILE: Final = 0o600
 PRIVATE_DIRECTORY: Final = 0o700
 _NETWORK: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "glusterfs", "lustre", "afs", "9p", "fuse.sshfs", "fuse.glusterfs"}
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "coda", "9p", "ceph", "glusterfs", "lustre", "gpfs"),
+        *("beegfs", "orangefs", "pvfs2", "gfs2", "ocfs2", "davfs", "fuse.davfs2", "fuse.sshfs", "fuse.glusterfs"),
+        *("fuse.ceph", "fuse.ceph-fuse", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse", "fuse.moosefs", "fuse.juicefs"),
+    }
 )
 _MOUNTS: Final = Path("/proc/mounts")
 _OCTAL: Final = re.compile(r"\\([0-7]{3})")
@@ -105,6 +109,20 @@ def filesystem_of(path: Path, mounts: str) -> str:
     return kind
 
 
+def network_of(directory: Path) -> str:
+    """Name the kind of the network file system that holds an existing directory.
+
+    Returns:
+        "" when it lies on none, or where there is no /proc/mounts to tell.
+    """
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
+    kind = filesystem_of(directory.resolve(), mounts)
+    return kind if kind in _NETWORK else ""
+
+
 def _require_owner(found: os.stat_result, what: str) -> None:
     if found.st_uid != os.geteuid():
         raise ConfigurationError(
@@ -114,11 +132,11 @@ def _require_owner(found: os.stat_result, what: str) -> None:
 
 
 def _warn_of_network(directory: Path) -> None:
-    if directory in _warned or not _MOUNTS.exists():
+    if directory in _warned:
         return
     _warned.add(directory)
-    kind = filesystem_of(directory.resolve(), _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape"))
-    if kind in _NETWORK:
+    kind = network_of(directory)
+    if kind:
         logger.warning(
             "the spool lies on a network file system, where file locks and shared memory do not protect it: move it",
             extra={"action": "spool.network", "filesystem": kind},

@@ -49,6 +49,12 @@ class LockFile:
         except FileNotFoundError:
             return False
 
+    def sign(self, text: bytes) -> None:
+        """Write who holds the lock into the file. Under the lock."""
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, text, 0)
+
     def unlock(self) -> None:
         """Unlock for good, also for children that share the descriptor, and keep the file open."""
         if self._descriptor is not None:
@@ -127,6 +133,7 @@ class FileLeadership:
 
     def __init__(self, path: Path) -> None:
         prepare_directory(path.parent)
+        self._path = path
         self._file = LockFile(path)
         self._lock = threading.Lock()
         self._leads = False
@@ -147,6 +154,8 @@ class FileLeadership:
                 self._file.forget()
             try:
                 self._leads = self._file.try_lock() or self._file.try_lock()
+                if self._leads:
+                    self._file.sign(b"%d" % os.getpid())
             except OSError as error:
                 raise StoreUnavailable("the lock file of the leader cannot be opened") from error
             return self._leads
@@ -159,6 +168,22 @@ class FileLeadership:
                 self._file.unlock()
             self._file.forget()
             self._leads = False
+
+    def leader(self) -> int | None:
+        """Return the process id of the leader, as its own machine or container counts, 0 when it is not known.
+
+        Raises:
+            StoreUnavailable: The lock file cannot be opened.
+        """
+        self._check_process()
+        if self._leads:
+            return os.getpid()
+        try:
+            return _holder(self._path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreUnavailable("the lock file of the leader cannot be opened") from error
 
     def before_fork(self) -> None:
         """Keep other threads out while the process forks."""
@@ -178,3 +203,19 @@ class FileLeadership:
     def _check_process(self) -> None:
         if self._pid != os.getpid():  # forked by code that runs no hooks
             self.after_fork_in_child()
+
+
+def _holder(path: Path) -> int | None:
+    """Read who holds a lock, without waiting for it; None when nobody does.
+
+    The shared lock that tells is kept for microseconds. A process that is turned away by it asks again.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        signed = os.pread(descriptor, 20, 0)
+        return int(signed) if signed.isdigit() else 0
+    finally:
+        os.close(descriptor)
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,10 @@ class Counters:
     kept_bytes: int
     waiting: int
     waiting_bytes: int
+    delivered: int
+    buried: int
+    discarded: int
+    refused: int
 
 
 # SQLite takes the rows of a recursive query with ORDER BY from a priority queue, so this merges the lanes by sequence
@@ -73,7 +78,10 @@ def pending_before(connection: sqlite3.Connection, sequence: int | None) -> int:
     return counted.waiting - int(after)
 
 
-_COUNTERS: Final = "SELECT last_sequence, kept, kept_bytes, waiting, waiting_bytes FROM counters WHERE one = 1"
+_COUNTERS: Final = """
+    SELECT last_sequence, kept, kept_bytes, waiting, waiting_bytes, delivered, buried, discarded, refused
+    FROM counters WHERE one = 1
+"""
 
 
 def counters(connection: sqlite3.Connection) -> Counters:
@@ -92,6 +100,18 @@ _DEAD: Final = """
     SELECT sequence, id, lane, attempts, held_at, not_before, buried_at, reason, checksum, body
     FROM operations INDEXED BY dead WHERE buried_at IS NOT NULL ORDER BY buried_at, sequence
 """
+_WAITING: Final = """
+    SELECT sequence, id, lane, attempts, held_at, not_before, buried_at, reason, checksum, body
+    FROM operations WHERE buried_at IS NULL ORDER BY sequence
+"""
+_KEPT: Final = """
+    SELECT sequence, id, lane, attempts, held_at, not_before, buried_at, reason, checksum, body
+    FROM operations WHERE sequence > ? ORDER BY sequence LIMIT ?
+"""
+_ONE: Final = """
+    SELECT sequence, id, lane, attempts, held_at, not_before, buried_at, reason, checksum, body
+    FROM operations WHERE id = ?
+"""
 _REASON: Final = "SELECT reason FROM operations WHERE id = ? AND buried_at IS NOT NULL"
 
 
@@ -104,6 +124,22 @@ def oldest(connection: sqlite3.Connection) -> Row | None:
 def dead(connection: sqlite3.Connection) -> list[Row]:
     """Return the dead letters, in the order of their burial."""
     return [Row(*columns) for columns in connection.execute(_DEAD)]
+
+
+def waiting(connection: sqlite3.Connection) -> Iterator[Row]:
+    """Return what waits, in the order of acceptance."""
+    return (Row(*columns) for columns in connection.execute(_WAITING))
+
+
+def kept(connection: sqlite3.Connection, after: int, limit: int) -> list[Row]:
+    """Return up to `limit` rows, waiting or dead, whose sequence is above `after`, in the order of acceptance."""
+    return [Row(*columns) for columns in connection.execute(_KEPT, (after, limit))]
+
+
+def row_of(connection: sqlite3.Connection, operation: bytes) -> Row | None:
+    """Return the row of an operation, None when it is not kept."""
+    columns = connection.execute(_ONE, (operation,)).fetchone()
+    return None if columns is None else Row(*columns)
 
 
 def dead_reason(connection: sqlite3.Connection, operation: bytes) -> str | None:

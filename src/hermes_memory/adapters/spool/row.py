@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
+LATEST: Final = 253_402_300_800.0
+"""The year 10000 in Unix seconds: no moment that Python's calendar knows comes after it."""
 _CHECKSUM_BYTES: Final = 16
 
 
 class Damaged(Exception):
-    """The file, or a row in it, is not what was written."""
+    """The file is not what was written."""
+
+
+class DamagedRow(Exception):
+    """A row is not what was written, though the file around it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,17 @@ class Row:
             return self.checksum == checksum_of(self.sequence, self.id, self.lane, self.body) and self.attempts >= 0
         except TypeError:
             return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What was ever counted in a spool, in the order of the columns; never less than before."""
+
+    last_sequence: int = 0
+    delivered: int = 0
+    buried: int = 0
+    discarded: int = 0
+    refused: int = 0
 
 
 def lane_key(lane: str) -> bytes:

@@ -35,9 +35,18 @@ class SpoolFile:
     Args:
         path: Of the database; the lock and the reserve lie beside it.
         lock_timeout: Seconds to wait for other processes at most.
+        repair: Work that sets damaged rows of a sound file aside.
     """
 
-    def __init__(self, path: Path, *, synchronous: Synchronous, lock_timeout: float) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        synchronous: Synchronous,
+        lock_timeout: float,
+        repair: Callable[[sqlite3.Connection], object],
+    ) -> None:
+        self._repair = repair
         self._threads = threading.RLock()
         self._processes = WriteLock(path.with_suffix(".lock"), timeout=lock_timeout)
         self._connection = SpoolConnection(path, synchronous, self._processes)
@@ -138,6 +147,9 @@ class SpoolFile:
                     self._connection.replace_file()
                 case Fault.DOUBTFUL:
                     return self._connection.replace_file_if_damaged()
+                case Fault.ROW:
+                    if not self._connection.replace_file_if_damaged():
+                        self._transact(self._repair)
                 case Fault.MOVED:
                     self._connection.close()
                 case Fault.UNAVAILABLE:

@@ -6,25 +6,25 @@ import logging
 import os
 import re
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool import changes, lookups, quarantine
-from hermes_memory.adapters.spool.codec import UnknownVersion, decode, encode
+from hermes_memory.adapters.spool import changes, lookups, quarantine, reading
+from hermes_memory.adapters.spool.codec import encode
 from hermes_memory.adapters.spool.database import Synchronous
-from hermes_memory.adapters.spool.files import check_file, prepare_directory
+from hermes_memory.adapters.spool.files import check_file, network_of, prepare_directory
+from hermes_memory.adapters.spool.refusals import Refusals
 from hermes_memory.adapters.spool.retractions import retractions
-from hermes_memory.adapters.spool.row import Damaged, Row, lane_key
+from hermes_memory.adapters.spool.row import lane_key
 from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Operation, lane_of
-from hermes_memory.ports.spool import DeadLetter, Spooled, SpoolStatus
+from hermes_memory.ports.spool import DeadLetter, Kept, Spooled, SpoolStatus
 
 logger = logging.getLogger(__name__)
 
@@ -79,12 +79,12 @@ class SqliteSpool:
         if len(os.fsencode(self._path.absolute())) > PATH_MAX_BYTES:
             raise ConfigurationError(f"the home's path is too long for its spool: {PATH_MAX_BYTES} bytes are the most")
         check_file(self._path)
-        self._file = SpoolFile(self._path, synchronous=synchronous, lock_timeout=lock_timeout)
+        self._network = network_of(directory)
+        self._file = SpoolFile(self._path, synchronous=synchronous, lock_timeout=lock_timeout, repair=self._repair)
         self._bounds = changes.Bounds(rows=max_rows, stored_bytes=max_bytes)
         self._max_item_bytes = max_item_bytes
         self._now = now
-        self._refused = 0
-        self._counting = threading.Lock()
+        self._refusals = Refusals()
         if open_early:
             self.open()
 
@@ -114,18 +114,26 @@ class SqliteSpool:
         """
         body = encode(operation)
         if len(body) > self._max_item_bytes:
-            self._refuse()
+            self._refusals.add()
             raise InvalidInput(
                 f"an operation may have {self._max_item_bytes} bytes, this one has {len(body)}: shorten the text"
             )
+        refused = self._refusals.take()
         try:
-            kept = self._file.accept(partial(_insert, operation=operation, body=body, bounds=self._bounds))
+            fill = self._file.accept(
+                partial(_insert, operation=operation, body=body, bounds=self._bounds, refused=refused)
+            )
         except SpoolFull:
-            self._refuse()
+            self._refusals.add(refused + 1)
+            self._refusals.full(of="disk")
             raise
-        if not kept:
-            self._refuse()
+        except BaseException:
+            self._refusals.add(refused)
+            raise
+        if fill is None:
+            self._refusals.full(of="spool")
             raise SpoolFull("the local spool is full: nothing is accepted until the database takes what waits")
+        self._refusals.accepted(fill)
 
     def due(self, limit: int) -> Sequence[Spooled]:
         """Return up to `limit` operations that may be delivered now, oldest first; a prefix of every lane.
@@ -177,10 +185,18 @@ class SqliteSpool:
         return self._file.read(partial(lookups.dead_reason, operation=operation.bytes))
 
     def retry_dead(self, operations: Sequence[OperationId] | None = None) -> int:
-        """Put dead letters back at their old place in line; return how many."""
+        """Put dead letters that are not damaged back at their old place in line; return how many."""
         return self._file.settle(
             partial(changes.raise_dead, operations=None if operations is None else _ids(operations))
         )
+
+    def kept(self, limit: int, *, after: int = 0) -> Sequence[Kept]:
+        """Return up to `limit` operations, waiting or dead, accepted after the one of that sequence, oldest first."""
+        return self._file.read(partial(_kept, now=self._now(), after=after, limit=limit))
+
+    def discard(self, operations: Sequence[OperationId]) -> int:
+        """Drop operations, waiting or dead, without delivering them; return how many."""
+        return self._file.settle(partial(changes.discard, operations=_ids(operations)))
 
     def status(self) -> SpoolStatus:
         """Return a snapshot for operators."""
@@ -190,13 +206,30 @@ class SqliteSpool:
             stored_bytes=counted.waiting_bytes,
             oldest_accepted_at=oldest,
             dead=counted.kept - counted.waiting,
+            max_rows=self._bounds.rows,
+            max_bytes=self._bounds.stored_bytes,
+            fill=self._bounds.fill(counted.kept, counted.kept_bytes),
             accepted=counted.last_sequence,
-            refused=self._refused,
+            delivered=counted.delivered,
+            buried=counted.buried,
+            discarded=counted.discarded,
+            refused=counted.refused + self._refusals.unnoted,
             quarantined=len(quarantine.set_aside(self._path)),
+            network=self._network,
         )
+
+    def set_aside(self) -> Sequence[Path]:
+        """Return the damaged files that are kept beside the spool."""
+        return quarantine.set_aside(self._path)
 
     def close(self) -> None:
         """Let go of the files. A later call opens them again."""
+        refused = self._refusals.take()
+        if refused:
+            try:
+                self._file.settle(partial(changes.count_refused, refused=refused))
+            except (StoreUnavailable, ConfigurationError):  # a count is not worth a failure; a later call notes it
+                self._refusals.add(refused)
         self._file.close()
 
     def _forget(self, operations: list[bytes]) -> None:
@@ -209,12 +242,19 @@ class SqliteSpool:
             self._forget(operations[:middle])
             self._forget(operations[middle:])
 
-    def _refuse(self) -> None:
-        with self._counting:
-            self._refused += 1
+    def _repair(self, connection: sqlite3.Connection) -> None:
+        buried = changes.bury_damaged(connection, self._now())
+        if buried:
+            logger.error(
+                "writes were damaged in the local spool: they are kept among the dead letters",
+                extra={"action": "spool.damaged", "buried": buried},
+            )
 
 
-def _insert(connection: sqlite3.Connection, operation: Operation, body: bytes, bounds: changes.Bounds) -> bool:
+def _insert(
+    connection: sqlite3.Connection, operation: Operation, body: bytes, bounds: changes.Bounds, refused: int
+) -> float | None:
+    changes.count_refused(connection, refused)
     lane = lane_key(lane_of(operation))
     return changes.insert(connection, operation.stamp.operation.bytes, lane, body, bounds)
 
@@ -224,37 +264,17 @@ def _ids(operations: Sequence[OperationId]) -> list[bytes]:
 
 
 def _due(connection: sqlite3.Connection, now: float, limit: int) -> list[Spooled]:
-    return [
-        Spooled(sequence=row.sequence, operation=_operation(row), attempts=row.attempts)
-        for row in lookups.due(connection, now, limit)
-    ]
+    return [reading.spooled(row) for row in lookups.due(connection, now, limit)]
 
 
 def _dead(connection: sqlite3.Connection) -> list[DeadLetter]:
-    return [_letter(row) for row in lookups.dead(connection)]
+    return [reading.letter(row) for row in lookups.dead(connection)]
 
 
-def _letter(row: Row) -> DeadLetter:
-    return DeadLetter(
-        operation=_operation(row),
-        reason=row.reason or "",
-        buried_at=datetime.fromtimestamp(row.buried_at or 0.0, UTC),
-    )
+def _kept(connection: sqlite3.Connection, now: float, after: int, limit: int) -> list[Kept]:
+    return [reading.kept(row, now) for row in lookups.kept(connection, after, limit)]
 
 
 def _snapshot(connection: sqlite3.Connection) -> tuple[lookups.Counters, datetime | None]:
     oldest = lookups.oldest(connection)
-    return lookups.counters(connection), None if oldest is None else _accepted_at(oldest)
-
-
-def _accepted_at(row: Row) -> datetime | None:
-    try:
-        return _operation(row).stamp.accepted_at
-    except UnknownVersion:  # delivery shouts; the rest of the status is still worth having
-        return None
-
-
-def _operation(row: Row) -> Operation:
-    if not row.sound:
-        raise Damaged
-    return decode(row.body)
+    return lookups.counters(connection), None if oldest is None else reading.accepted_at(oldest)
