@@ -11,7 +11,8 @@ from hermes_memory.adapters.inmemory.spool import InMemoryLeadership, InMemorySp
 from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.ports.spool import Leadership, Spool
-from hermes_memory.testing.spool_contract import Clock, LeadershipContract, SpoolContract
+from hermes_memory.testing.leadership_contract import LeadershipContract
+from hermes_memory.testing.spool_contract import Clock, SpoolContract
 from hermes_memory.testing.spool_machine import MAX_ROWS, SpoolMachine
 
 DESTINATION = "0123456789abcdef"

@@ -15,7 +15,7 @@ from hermes_memory.domain.model import Caller, SessionId, Theme
 from hermes_memory.domain.operations import Operation, lane_of
 from hermes_memory.ports.spool import Spool
 from hermes_memory.testing.making import PLENTY, add, record, said
-from hermes_memory.testing.spool_contract import Clock
+from hermes_memory.testing.spool_suite import Clock
 
 MAX_ROWS = 8
 """What the machine allows a spool, so that it is full now and then."""
