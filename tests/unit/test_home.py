@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hermes_memory.application.accept import CapturePolicy
+from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.home import (
     capture_policy,
-    destination_of,
     identity_policy,
     installation_secret,
     open_local_half,
@@ -108,6 +108,9 @@ ADDRESS = "postgresql://someone:first@db.example:5432/memory"
         (ADDRESS, ADDRESS.replace("first", "with:colon")),
         (ADDRESS, ADDRESS.replace("first", "with@sign")),
         ("postgresql:///memory?password=first&host=a", "postgresql:///memory?password=second&host=a"),
+        (ADDRESS, f"{ADDRESS}?sslmode=require&application_name=agent"),
+        (ADDRESS, ADDRESS.replace(":5432", "").replace("db.example", "DB.example")),
+        ("postgresql://u@a:1,b:2/memory", "postgresql://u@/memory?host=a,b&port=1,2"),
     ],
 )
 def test_a_new_password_does_not_make_another_destination(home: Path, one: str, other: str) -> None:
@@ -121,6 +124,9 @@ def test_a_new_password_does_not_make_another_destination(home: Path, one: str, 
         (ADDRESS, ADDRESS.replace("5432", "5433")),
         (ADDRESS, ADDRESS.replace("memory", "other")),
         (ADDRESS, ADDRESS.replace("someone", "other")),
+        ("postgresql://u@a,b/memory", "postgresql://u@a,c/memory"),
+        ("postgresql://u@[::1]/memory", "postgresql://u@[::2]/memory"),
+        ("postgresql://u@[broken/memory", "postgresql://u@[broken/other"),
         ("postgresql:///memory?password=same&host=a", "postgresql:///memory?password=same&host=b"),
         ("postgresql://u@a:5432/memory?application_name=x@y", "postgresql://u@a:5433/memory?application_name=x@y"),
     ],
@@ -131,6 +137,15 @@ def test_another_database_is_another_destination(home: Path, one: str, other: st
     assert len(names) == 3
     assert "embedded" in names
     assert not any("example" in name or "memory" in name for name in names)
+
+
+@pytest.mark.parametrize("name", ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"])
+def test_what_an_address_leaves_to_the_environment_belongs_to_the_destination(home: Path, name: str) -> None:
+    vague, exact = of(home, dsn="postgresql://"), of(home, dsn=ADDRESS)
+
+    assert len({destination_of(vague, environment={name: value}) for value in ("1", "2")}) == 2
+    if name != "PGSERVICE":
+        assert len({destination_of(exact, environment={name: value}) for value in ("1", "2")}) == 1
 
 
 def test_writes_for_one_database_are_never_delivered_to_another(home: Path) -> None:

@@ -6,12 +6,10 @@ It is light to import and quick to build, because a host builds it on the thread
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from hermes_memory.adapters.notebook_files import NotebookFiles
 from hermes_memory.adapters.secret_file import load_or_create
@@ -19,6 +17,7 @@ from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.application.mirror import Mirror
+from hermes_memory.bootstrap.spools import STATE_FOLDER, leadership_of, spool_of
 from hermes_memory.domain.contact_spelling import contact_name
 from hermes_memory.domain.contacts import ContactKind
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
@@ -29,9 +28,6 @@ from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.subjects import MIN_SECRET_BYTES, home_id_for, subject_for
 from hermes_memory.domain.themes import fold_name, parse_names
 from hermes_memory.settings import Settings
-
-STATE_FOLDER: Final = "hermes-memory"
-_PASSWORD: Final = re.compile(r"(?<=:)[^/?#]*(?=@)|(?<=password=)[^&\s]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,22 +72,14 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
     """
     folder = state_folder(settings)
     secret = installation_secret(settings)
-    spool = SqliteSpool(
-        directory=folder / "spool",
-        destination=destination_of(settings),
-        synchronous=settings.spool_sync,
-        max_rows=settings.spool_max_rows,
-        max_bytes=settings.spool_max_bytes,
-        max_item_bytes=settings.item_max_bytes,
-        open_early=False,
-    )
+    spool = spool_of(settings)
     acceptor = Acceptor(spool, policy=capture_policy(settings), now=utc_now, accepted=accepted)
     home = home_id_for(secret, str(settings.home.resolve()))
     return LocalHalf(
         folder=folder,
         secret=secret,
         spool=spool,
-        leadership=FileLeadership(folder / "spool" / f"drain-{destination_of(settings)}.lock"),
+        leadership=leadership_of(settings),
         acceptor=acceptor,
         mirror=Mirror(acceptor, NotebookFiles(settings.home, identity=home)),
         identities=identity_policy(settings),
@@ -129,14 +117,6 @@ def installation_secret(settings: Settings) -> bytes:
             f"HERMES_MEMORY_SUBJECT_SECRET is too short: use {MIN_SECRET_BYTES} or more random bytes"
         )
     return hashlib.sha256(given).digest()
-
-
-def destination_of(settings: Settings) -> str:
-    """Name the database that writes are spooled for, so that a home pointed elsewhere never delivers old ones there."""
-    if settings.dsn is None:
-        return "embedded"
-    place = _PASSWORD.sub("", settings.dsn.get_secret_value())
-    return hashlib.sha256(place.encode()).hexdigest()[:12]
 
 
 def capture_policy(settings: Settings) -> CapturePolicy:

@@ -1,0 +1,154 @@
+"""The spools of a home, one for each database it was ever pointed at, opened without any connection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hermes_memory.adapters.spool.files import open_private
+from hermes_memory.adapters.spool.lock import FileLeadership
+from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
+from hermes_memory.bootstrap.destination import destination_of
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, InvalidInput
+from hermes_memory.ports.spool import SpoolStatus
+from hermes_memory.settings import Settings
+
+STATE_FOLDER: Final = "hermes-memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpoolReport:
+    """What an operator learns of one spool.
+
+    Attributes:
+        destination: The database that it is for: `embedded`, or a digest of the address without its password.
+        current: Whether the settings of the home point at that database now. What waits elsewhere is not delivered.
+        status: None when it cannot be read.
+        leader: Process that delivers from it, 0 when one does that is not known, None when none does.
+        set_aside: Names of the damaged files that are kept beside it.
+        problem: Why it cannot be read.
+    """
+
+    destination: str
+    current: bool
+    status: SpoolStatus | None
+    leader: int | None
+    set_aside: Sequence[str]
+    problem: str | None
+
+
+def spool_folder(settings: Settings) -> Path:
+    """Return the directory of a home's spools."""
+    return settings.home / STATE_FOLDER / "spool"
+
+
+def spool_of(settings: Settings, destination: str | None = None) -> SqliteSpool:
+    """Return the spool for a database, by default the one that the settings point at; its first use opens it.
+
+    Raises:
+        ConfigurationError: It cannot be used safely.
+    """
+    return SqliteSpool(
+        directory=spool_folder(settings),
+        destination=destination or destination_of(settings),
+        synchronous=settings.spool_sync,
+        max_rows=settings.spool_max_rows,
+        max_bytes=settings.spool_max_bytes,
+        max_item_bytes=settings.item_max_bytes,
+        open_early=False,
+    )
+
+
+def leadership_of(settings: Settings, destination: str | None = None) -> FileLeadership:
+    """Return the seat of the process that delivers from a spool.
+
+    Raises:
+        ConfigurationError: Its file cannot be used safely.
+    """
+    return FileLeadership(spool_folder(settings) / f"drain-{destination or destination_of(settings)}.lock")
+
+
+def existing_spool(settings: Settings, destination: str | None = None) -> SqliteSpool:
+    """Return a spool of a home that exists, and with `destination` one that was made before.
+
+    Raises:
+        ConfigurationError: There is no such home.
+        InvalidInput: It has no such spool.
+    """
+    if not settings.home.is_dir():
+        raise ConfigurationError(f"there is no Hermes home at {settings.home}: name it with --hermes-home")
+    if destination is not None and destination not in destinations(settings):
+        known = ", ".join(destinations(settings)) or "none"
+        raise InvalidInput(f"this home has no spool for {destination!r}: there is {known}", field="destination")
+    return spool_of(settings, destination)
+
+
+def destinations(settings: Settings) -> list[str]:
+    """Name the databases that this home keeps a spool for, the current one first."""
+    current = destination_of(settings)
+    names = sorted(path.stem.removeprefix("spool-") for path in spool_folder(settings).glob("spool-*.db"))
+    return sorted(names, key=lambda name: name != current)
+
+
+def report(settings: Settings, destination: str | None = None) -> SpoolReport:
+    """Look at one spool. One that cannot be read is part of the report, not an error.
+
+    Raises:
+        ConfigurationError: There is no such home.
+        InvalidInput: It has no such spool.
+    """
+    name = destination or destination_of(settings)
+    status: SpoolStatus | None = None
+    leader: int | None = None
+    aside: Sequence[str] = ()
+    problem: str | None = None
+    spool = existing_spool(settings, destination)
+    try:
+        status = spool.status()
+        aside = [path.name for path in spool.set_aside()]
+        leader = leadership_of(settings, name).leader()
+    except HermesMemoryError as error:
+        problem = str(error)
+    finally:
+        spool.close()
+    return SpoolReport(
+        destination=name,
+        current=name == destination_of(settings),
+        status=status,
+        leader=leader,
+        set_aside=aside,
+        problem=problem,
+    )
+
+
+def other_reports(settings: Settings) -> list[SpoolReport]:
+    """Look at the spools of a home for databases that it is not pointed at any more."""
+    current = destination_of(settings)
+    return [report(settings, name) for name in destinations(settings) if name != current]
+
+
+def write_new(path: Path, lines: Iterable[str]) -> int:
+    """Write lines to a new file that nobody else can read, durably; return how many. A failure leaves no file.
+
+    Raises:
+        InvalidInput: There is such a file already.
+        OSError: It cannot be written.
+    """
+    try:
+        descriptor = open_private(path, exclusive=True)
+    except (FileExistsError, ConfigurationError) as error:
+        raise InvalidInput(f"{path} exists: name a new file", field="file") from error
+    written = 0
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            for written, line in enumerate(lines, start=1):  # noqa: B007 - the last number is the answer
+                file.write(f"{line}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return written
