@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,23 @@ from tests.support.inprocess import GUARD
 from tests.support.inprocess_runtime import InProcessRuntime, binding, eventually
 
 from hermes_memory.domain.errors import DeadlineExceeded, EmbedderUnavailable, HermesMemoryError, StoreUnavailable
-from hermes_memory.domain.model import Caller, Origin, Target
-from hermes_memory.domain.operations import ByContent
+from hermes_memory.domain.model import Caller, Origin, RowId, Target
+from hermes_memory.domain.operations import ByContent, ById, Operation
 from hermes_memory.hermes import ambient as module
 from hermes_memory.hermes.ambient import Ambient
 from hermes_memory.hermes.sessions import Binding
-from hermes_memory.testing.making import DESK, DESK_WITH_ANA, record, said
+from hermes_memory.testing.making import (
+    DESK,
+    DESK_WITH_ANA,
+    HOME,
+    SALES_DESK,
+    add,
+    by_content,
+    record,
+    remove,
+    replace,
+    said,
+)
 
 QUESTION = "Where is the Periwinkle contract?"
 FACT = "The Periwinkle contract lies in safe 12"
@@ -38,6 +49,11 @@ class Bench:
     def remember(self, content: str, *, caller: Caller = DESK) -> None:
         self.runtime.local.acceptor.add(caller, content, target=Target.MEMORY, origin=Origin.USER)
         self.runtime.settle()
+
+    def write_notebook(self, *entries: str) -> None:
+        folder = self.runtime.settings.home / "memories"
+        folder.mkdir(exist_ok=True)
+        (folder / "MEMORY.md").write_text("\n§\n".join(entries))
 
     def block(self, query: str = QUESTION, bound: Binding | None = None) -> str:
         return self.ambient.block(bound or binding(), query)
@@ -86,9 +102,7 @@ def test_a_home_may_go_without(home: Path) -> None:
 
 
 def test_what_the_prompt_holds_already_is_left_out(bench: Bench) -> None:
-    folder = bench.runtime.settings.home / "memories"
-    folder.mkdir()
-    (folder / "MEMORY.md").write_text(f"{FACT}\n§\nSomething else")
+    bench.write_notebook(FACT, "Something else")
 
     assert bench.block() == ""
 
@@ -159,6 +173,9 @@ def test_without_an_answer_in_time_there_is_an_error_and_the_turn_goes_on(home: 
     assert bench.ambient.shown == 0
 
 
+HERE = binding(visible_since=LONG_AGO)
+
+
 def prepared(bench: Bench, query: str = QUESTION, bound: Binding | None = None) -> int:
     """Prepare a block and return how many searches there were by then."""
     before = bench.searches
@@ -167,7 +184,16 @@ def prepared(bench: Bench, query: str = QUESTION, bound: Binding | None = None) 
     return bench.searches
 
 
-HERE = binding(visible_since=LONG_AGO)
+def elsewhere(bench: Bench, *operations: Operation) -> None:
+    """Let another host change what is stored: this process is told nothing."""
+    apply = bench.runtime.parts.store.delivery.apply
+    bench.runtime.call(lambda _: apply(operations), timeout=GUARD)
+
+
+def stored_fact(bench: Bench) -> RowId:
+    """Return the id of the fact."""
+    (entry,) = bench.runtime.call(lambda memory: memory.view_of(DESK).profile(), timeout=GUARD)
+    return entry.id
 
 
 def test_a_block_made_ahead_is_used_for_its_question_without_another_search_and_once(bench: Bench) -> None:
@@ -181,8 +207,8 @@ def test_a_block_made_ahead_is_used_for_its_question_without_another_search_and_
     assert (after, bench.searches) == (searches, searches + 1)
 
 
-@pytest.mark.parametrize("change", ["question", "session", "write", "time"])
-def test_a_block_made_ahead_is_not_used_for_another_question_or_session_nor_after_a_write_or_a_while(
+@pytest.mark.parametrize("change", ["question", "session", "write", "time", "prompt"])
+def test_a_block_made_ahead_is_not_used_for_another_question_session_or_prompt_nor_after_a_write_or_a_while(
     bench: Bench, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searches = prepared(bench)
@@ -194,6 +220,8 @@ def test_a_block_made_ahead_is_not_used_for_another_question_or_session_nor_afte
             bound = binding(caller=DESK_WITH_ANA, visible_since=LONG_AGO)
         case "write":
             bench.remember("The Periwinkle contract moved to safe 13")
+        case "prompt":
+            bench.write_notebook("Something else")
         case _:
             monkeypatch.setattr(module, "QUEUED_SECONDS", -1.0)
     block = bench.block(query, bound)
@@ -201,6 +229,134 @@ def test_a_block_made_ahead_is_not_used_for_another_question_or_session_nor_afte
     assert bench.searches == searches + 1
     assert FACT in block
     assert ("safe 13" in block) == (change == "write")
+
+
+def test_a_block_made_ahead_is_not_used_when_the_prompt_has_come_to_hold_what_is_in_it(bench: Bench) -> None:
+    prepared(bench)
+    bench.write_notebook(FACT)
+
+    assert bench.block(bound=HERE) == ""
+
+
+def forget(row: RowId) -> Operation:
+    return remove(ById(id=row))
+
+
+def change(row: RowId) -> Operation:
+    return replace(ById(id=row), "The Periwinkle contract lies in safe 13")
+
+
+def change_to_and_fro(row: RowId) -> Operation:
+    return replace(ById(id=row), FACT.upper())
+
+
+@pytest.mark.parametrize("made", [forget, change, change_to_and_fro])
+def test_what_another_host_forgot_or_changed_is_not_in_a_block_made_before(
+    bench: Bench, made: Callable[[RowId], Operation]
+) -> None:
+    searches = prepared(bench)
+    elsewhere(bench, made(stored_fact(bench)))
+    block = bench.block(bound=HERE)
+
+    assert bench.searches == searches + 1
+    assert FACT not in block
+
+
+def test_a_correction_that_another_host_stored_as_a_memory_of_its_own_is_shown(bench: Bench) -> None:
+    searches = prepared(bench)
+    # The clock of its writer is behind: what counts is when it was stored.
+    elsewhere(bench, add("The Periwinkle contract lies in safe 13 now", at=LONG_AGO))
+    block = bench.block(bound=HERE)
+
+    assert bench.searches == searches + 1
+    assert "safe 13" in block
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        record(said("Is the Periwinkle contract signed?")),
+        add("Somebody else's Periwinkle contract", SALES_DESK),
+        add("Ana's Periwinkle contract", DESK_WITH_ANA),
+        add(FACT, source=HOME),
+    ],
+    ids=["said", "theme", "subject", "mirror"],
+)
+def test_what_does_not_touch_a_block_leaves_it_in_place(bench: Bench, operation: Operation) -> None:
+    searches = prepared(bench)
+    bench.runtime.local.spool.put(operation)
+    bench.runtime.settle()
+    block = bench.block(bound=HERE)
+
+    assert FACT in block
+    assert bench.searches == searches
+
+
+def test_a_block_made_ahead_that_says_nothing_is_good_until_there_is_something(bench: Bench) -> None:
+    query = "How tall is the lighthouse?"
+    searches = prepared(bench, query)
+    before = bench.block(query, HERE)
+    after = bench.searches
+    prepared(bench, query)
+    elsewhere(bench, add("The lighthouse is 40 metres tall"))
+
+    assert (before, after) == ("", searches)
+    assert "40 metres" in bench.block(query, HERE)
+
+
+def test_a_block_holds_nothing_that_waits_in_the_spool_to_be_forgotten_whoever_accepted_it(home: Path) -> None:
+    bench = Bench(home, prefetch_timeout=0.3)
+    prepared(bench)
+    bench.runtime.parts.delivery.applying.hangs = True
+    bench.runtime.local.spool.put(remove(by_content(FACT)))
+    with pytest.raises(DeadlineExceeded):
+        bench.block(bound=HERE)
+    bench.runtime.close(timeout=0.1)
+
+    assert bench.runtime.loop.stop(timeout=GUARD)
+
+
+@pytest.mark.parametrize("trouble", ["away", "late", "hangs"])
+def test_a_block_that_cannot_be_checked_is_not_used_and_a_fresh_search_decides(bench: Bench, trouble: str) -> None:
+    searches = prepared(bench)
+    match trouble:
+        case "away":
+            bench.runtime.parts.store_breaker._threshold = 2
+            bench.runtime.parts.reader.reading.come(StoreUnavailable("away"))
+        case "late":
+            bench.runtime.parts.reader.reading.come(DeadlineExceeded("late"))
+        case _:
+            bench.runtime.parts.reader.reading.hangs = True
+    block = bench.block(bound=HERE)
+
+    assert FACT in block
+    assert bench.searches == searches + 1
+
+
+def test_a_block_is_not_shown_while_the_database_is_away(bench: Bench) -> None:
+    prepared(bench)
+    bench.runtime.parts.reader.reading.standing = StoreUnavailable("away")
+    bench.runtime.parts.search.text.standing = StoreUnavailable("away")
+
+    with pytest.raises(StoreUnavailable):
+        bench.block(bound=HERE)
+
+
+def test_what_is_stored_while_a_block_is_made_is_not_missed(bench: Bench) -> None:
+    search = bench.runtime.parts.search.text
+    meet = search.meet
+
+    async def meet_after_a_write() -> None:
+        await meet()
+        await bench.runtime.parts.store.delivery.apply([add("The lighthouse is 40 metres tall")])
+
+    query = "How tall is the lighthouse?"
+    bench.ambient.prepare(HERE, query)
+    search.meet = meet_after_a_write  # type: ignore[method-assign]
+    eventually(lambda: list(bench.ambient._queued))
+    search.meet = meet  # type: ignore[method-assign]
+
+    assert "40 metres" in bench.block(query, HERE)
 
 
 @pytest.mark.parametrize("trouble", ["failure", "half an answer"])
@@ -217,6 +373,9 @@ def test_neither_a_failure_nor_half_an_answer_is_kept(home: Path, trouble: str) 
     eventually(lambda: bench.searches > before)
     bench.runtime.settle()
     kept = dict(bench.ambient._queued)
+    # A leg that was turned away because the other one failed has not met its own failure yet.
+    bench.runtime.parts.search.text.coming.clear()
+    bench.runtime.parts.search.vector.coming.clear()
     eventually(bench.runtime.parts.store_breaker.allows)
     block = bench.block(bound=HERE)
     bench.runtime.close(timeout=GUARD)

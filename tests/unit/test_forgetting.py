@@ -1,79 +1,76 @@
-"""Recall waits for what this process accepted to be taken away, and shows nothing that is not gone in time."""
+"""Recall waits for what the home accepted to be taken away, and shows nothing that is not gone in time."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 from tests.support.inprocess import GUARD, InProcess
 
 from hermes_memory.domain.errors import DeadlineExceeded, StoreUnavailable
 from hermes_memory.domain.operations import Operation
-from hermes_memory.hermes import forgetting as module
-from hermes_memory.hermes.forgetting import Forgetting
+from hermes_memory.hermes.forgetting import await_forgetting
 from hermes_memory.testing.making import add, by_content, record, remove, replace, said
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
 
 async def test_what_only_adds_is_not_waited_for() -> None:
-    parts, forgetting = InProcess(), Forgetting()
+    parts = InProcess()
     for operation in (add("One"), record(said("Two"))):
         parts.spool.put(operation)
-        forgetting.note(operation)
 
-    assert await forgetting.done(parts.memory, timeout=0.5) == 0.5
+    assert 0 < await await_forgetting(parts.memory, timeout=GUARD) <= GUARD
 
 
 @pytest.mark.parametrize("operation", [remove(by_content("One")), replace(by_content("One"), "Two")])
-async def test_what_takes_something_away_is_waited_for_until_it_is_delivered(operation: Operation) -> None:
-    parts, forgetting = InProcess(), Forgetting()
+async def test_what_takes_something_away_is_waited_for_whoever_accepted_it_until_it_is_delivered(
+    operation: Operation,
+) -> None:
+    parts = InProcess()
+    # As another process of the home does: this one is told nothing of it.
     parts.spool.put(operation)
-    forgetting.note(operation)
     with pytest.raises(DeadlineExceeded):
-        await forgetting.done(parts.memory, timeout=0.02)
+        await await_forgetting(parts.memory, timeout=0.02)
     async with parts.running() as memory:
-        left = await forgetting.done(memory, timeout=GUARD)
+        left = await await_forgetting(memory, timeout=GUARD)
 
     assert 0 < left <= GUARD
     assert not parts.spool.pending(operation.stamp.operation)
-    assert await forgetting.done(parts.memory, timeout=0.5) == 0.5
 
 
-async def test_what_is_accepted_after_the_question_is_not_waited_for_by_it() -> None:
-    parts, forgetting = InProcess(), Forgetting()
-    first, later = remove(by_content("One")), remove(by_content("Two"))
-    parts.spool.put(first)
-    forgetting.note(first)
-    async with parts.running() as memory:
-        await forgetting.done(memory, timeout=GUARD)
-    parts.spool.put(later)
-    forgetting.note(later)
-
-    assert list(forgetting._waiting) == [later.stamp.operation]
-
-
-async def test_a_database_that_is_away_is_not_waited_for_and_the_removal_is_remembered() -> None:
-    parts, forgetting = InProcess(), Forgetting()
+async def test_a_database_that_is_away_is_neither_waited_for_nor_asked_and_the_removal_waits_on() -> None:
+    parts = InProcess()
     operation = remove(by_content("One"))
     parts.spool.put(operation)
-    forgetting.note(operation)
     parts.store_breaker._jitter = lambda _: 3_600.0
     parts.delivery.applying.standing = StoreUnavailable("away")
-    started = time.monotonic()
     async with parts.running() as memory:
-        left = await forgetting.done(memory, timeout=GUARD * 6)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="out of reach"):
+                await await_forgetting(memory, timeout=3_600.0)
 
-    assert time.monotonic() - started < GUARD
+    assert parts.spool.pending(operation.stamp.operation)
+
+
+async def test_a_removal_that_the_database_refuses_for_good_holds_up_nobody() -> None:
+    parts = InProcess()
+    operation = replace(by_content("One"), "what the database refuses")
+    parts.spool.put(operation)
+    parts.delivery.refused.add("refuses")
+    async with parts.running() as memory:
+        left = await await_forgetting(memory, timeout=GUARD)
+
     assert left > 0
-    assert operation.stamp.operation in forgetting._waiting
+    assert parts.spool.dead_reason(operation.stamp.operation)
 
 
-async def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT", 3)
-    forgetting = Forgetting()
-    operations = [remove(by_content(f"note {number}")) for number in range(5)]
-    for operation in operations:
-        forgetting.note(operation)
+async def test_a_spool_that_cannot_be_asked_may_hold_a_removal_so_nothing_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts = InProcess()
 
-    assert list(forgetting._waiting) == [operation.stamp.operation for operation in operations[2:]]
+    def out_of_order() -> None:
+        raise StoreUnavailable("the local spool cannot be used")
+
+    monkeypatch.setattr(parts.spool, "retractions", out_of_order)
+    with pytest.raises(StoreUnavailable, match="spool"):
+        await await_forgetting(parts.memory, timeout=GUARD)

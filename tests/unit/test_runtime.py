@@ -12,15 +12,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from tests.support.inprocess import GUARD
 from tests.support.inprocess_runtime import InProcessRuntime, eventually
 
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
-from hermes_memory.domain.model import Origin, RowId, Target
-from hermes_memory.domain.operations import ById
+from hermes_memory.domain.model import Origin, Target
 from hermes_memory.hermes.runtime import Handle, acquire, release
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import DESK
@@ -174,23 +172,6 @@ def test_what_is_accepted_on_any_thread_is_delivered_without_delay(runtime: InPr
     eventually(lambda: runtime.parts.delivery.applied)
 
     assert runtime.parts.delivery.applied == ["Launch on 3 May"]
-
-
-def test_each_accepted_write_makes_a_new_epoch(runtime: InProcessRuntime) -> None:
-    threads = [threading.Thread(target=remember, args=(runtime, f"note {number}")) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(GUARD)
-
-    assert runtime.epoch == 20
-
-
-def test_what_takes_something_away_is_noted_for_recall_to_wait_for(runtime: InProcessRuntime) -> None:
-    remember(runtime, "Launch on 3 May")
-    removal = runtime.local.acceptor.remove(DESK, ById(id=RowId(uuid4())), origin=Origin.USER)
-
-    assert list(runtime.forgetting._waiting) == [removal.stamp.operation]
 
 
 def test_closing_delivers_what_waits_and_ends_the_thread(home: Path) -> None:

@@ -16,7 +16,6 @@ from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.domain.operations import Operation
-from hermes_memory.hermes.forgetting import Forgetting
 from hermes_memory.hermes.loop_thread import LoopThread
 from hermes_memory.settings import Settings
 
@@ -41,10 +40,6 @@ class Runtime:
         """
         self.settings = settings
         self.secret = secret
-        self._counting = threading.Lock()
-        self.epoch = 0
-        """Grows with every accepted write: what was recalled under an older number may be stale."""
-        self.forgetting = Forgetting()
         self.local: LocalHalf = open_local_half(settings, accepted=self._accepted)
         self.loop = LoopThread(self._opening)
 
@@ -74,10 +69,7 @@ class Runtime:
 
         return open_memory(self.settings, local=self.local, secret=self.secret, wait=0)
 
-    def _accepted(self, operation: Operation) -> None:
-        with self._counting:
-            self.epoch += 1
-        self.forgetting.note(operation)
+    def _accepted(self, _operation: Operation) -> None:
         self.loop.ring()
 
 

@@ -19,6 +19,7 @@ from hermes_memory.domain.errors import (
 from hermes_memory.domain.model import Entry, Kind, Origin, RowId, Target
 from hermes_memory.domain.ranking import DEFAULT_FLOOR
 from hermes_memory.domain.rendering import entry_payload, hit_payload
+from hermes_memory.hermes.forgetting import await_forgetting
 from hermes_memory.hermes.runtime import Runtime
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.hermes.tools import (
@@ -75,7 +76,7 @@ class ToolCalls:
         facts = isinstance(call, RecallMemory)
 
         async def work(memory: Memory) -> RecallResult:
-            left = await self._runtime.forgetting.done(memory, timeout=settings.tool_timeout * 0.9)
+            left = await await_forgetting(memory, timeout=settings.tool_timeout * 0.9)
             return await self._view(memory, binding).recall(
                 call.query,
                 limit=call.limit,
@@ -102,7 +103,7 @@ class ToolCalls:
         settings = self._runtime.settings
 
         async def work(memory: Memory) -> Sequence[Entry]:
-            left = await self._runtime.forgetting.done(memory, timeout=settings.tool_timeout * 0.9)
+            left = await await_forgetting(memory, timeout=settings.tool_timeout * 0.9)
             return await self._view(memory, binding).profile(target=call.target, limit=call.limit, timeout=left)
 
         entries: Sequence[Entry] = self._call(work)
