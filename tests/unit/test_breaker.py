@@ -266,6 +266,51 @@ def test_a_failed_probe_does_not_disturb_what_is_still_under_way(breaker: Breake
     assert breaker.retry_after == 2.0
 
 
+def test_the_failure_of_a_call_that_began_before_another_one_succeeded_is_no_news(clock: Clock) -> None:
+    breaker = Breaker(EMBEDDER, failures=1, clock=clock, jitter=exact)
+    with suppress(EmbedderUnavailable), breaker.guard():
+        succeed(breaker)
+        raise EmbedderUnavailable("refused just before it came back")
+
+    assert breaker.state is BreakerState.CLOSED
+
+
+def test_the_failure_of_a_call_that_began_after_the_last_success_is_news_whatever_ended_in_between(
+    clock: Clock,
+) -> None:
+    breaker = Breaker(EMBEDDER, failures=2, clock=clock, jitter=exact)
+    succeed(breaker)
+    with suppress(EmbedderUnavailable), breaker.guard():
+        fail(breaker)
+        raise EmbedderUnavailable("down")
+
+    assert breaker.state is BreakerState.OPEN
+
+
+def test_a_service_is_away_once_a_probe_has_failed_and_until_the_next_one(breaker: Breaker, clock: Clock) -> None:
+    seen = [breaker.away]
+    opened(breaker)
+    seen.append(breaker.away)
+    clock.now += 1.0
+    fail(breaker)
+    seen.append(breaker.away)
+    clock.now += 2.0
+    seen.append(breaker.away)
+    with breaker.guard():
+        seen.append(breaker.away)
+    seen.append(breaker.away)
+
+    assert seen == [False, False, True, False, False, False]
+
+
+def test_a_service_that_asks_to_be_left_alone_for_long_is_away_from_the_first_failure_on(breaker: Breaker) -> None:
+    fail(breaker)
+    fail(breaker)
+    fail(breaker, retry_after=30.0)
+
+    assert breaker.away
+
+
 def test_delays_are_spread_by_the_given_jitter(clock: Clock) -> None:
     breaker = Breaker(EMBEDDER, failures=1, delay=4.0, clock=clock, jitter=lambda delay: delay / 2)
     fail(breaker)

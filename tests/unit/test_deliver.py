@@ -86,8 +86,13 @@ class Side:
                 tasks.cancel_scope.cancel()
 
     async def deliver_all(self) -> None:
+        """Deliver what waits now, until it is dealt with to the end: the outcomes are told after the spool let go."""
+        waiting = self.spool.pending_before() + self._dealt_with()
         async with self.running():
-            await until(lambda: not self.spool.pending_before())
+            await until(lambda: self._dealt_with() == waiting)
+
+    def _dealt_with(self) -> int:
+        return sum(map(len, self.heard)) + self.deliverer.counts.buried
 
 
 def notes(count: int) -> list[Operation]:
@@ -231,8 +236,9 @@ async def test_a_transient_failure_keeps_everything_and_is_tried_again(side: Sid
     side.delivery.applying.come(*[AWAY] * 3)
     await side.deliver_all()
 
-    assert side.delivery.applying.calls == 4
-    assert side.delivery.batches == [texts(10)]
+    # All at once, two probes with one of them that fail and one that does not, and the rest.
+    assert side.delivery.applying.calls == 5
+    assert side.delivery.batches == [texts(1), texts(10)[1:]]
     assert side.spool.dead() == []
 
 
@@ -260,14 +266,22 @@ async def test_a_store_that_is_away_is_not_asked_again_before_its_breaker_lets_a
     assert side.delivery.applying.calls == 1
 
 
+async def test_a_store_that_may_be_away_is_probed_with_one_write_so_that_its_outcome_comes_soon(side: Side) -> None:
+    side.accept(*notes(10))
+    side.delivery.applying.come(AWAY)
+    await side.deliver_all()
+
+    assert [len(batch) for batch in side.delivery.batches] == [1, 9]
+
+
 async def test_a_batch_that_was_applied_without_an_answer_has_its_effect_once(side: Side) -> None:
     side.accept(*notes(5))
     side.delivery.forgets_to_answer = 2
     await side.deliver_all()
 
-    assert len(side.delivery.batches) == 3
+    assert [len(batch) for batch in side.delivery.batches] == [5, 1, 1, 4]
     assert (await side.store.inspector.counts())["entries"] == 5
-    assert [outcome.effect for outcome in side.heard[-1]] == [Effect.STORED] * 5
+    assert [outcome.effect for outcomes in side.heard for outcome in outcomes] == [Effect.STORED] * 5
 
 
 @pytest.mark.parametrize("obstacle", [NO_SCHEMA, MISCONFIGURED], ids=lambda error: type(error).__name__)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+import anyio
 
 from hermes_memory.domain.errors import (
     DeliveryRejected,
@@ -23,7 +25,11 @@ from hermes_memory.domain.errors import (
     StoreUnavailable,
 )
 
+PATIENCE: Final = 1.0
+"""Seconds for which a service that a probe has found away is waited for all the same, if the next one may answer."""
 _GROWTH: Final = 2.0
+_WAITING_SHARE: Final = 0.5
+"""Share of a caller's time that may pass in waiting: the rest is for its call."""
 
 
 class BreakerState(StrEnum):
@@ -43,6 +49,7 @@ class _Status:
         failures: Consecutive ones while closed.
         delay: Seconds to wait before the next probe, jitter apart.
         due: When that is, on the clock.
+        confirmed: Whether a probe has failed since it opened: until then, the service is only suspected to be away.
     """
 
     state: BreakerState
@@ -50,6 +57,15 @@ class _Status:
     failures: int
     delay: float
     due: float
+    confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Admission:
+    """A call under way: the status it began under, and how many calls had succeeded by then."""
+
+    status: _Status
+    successes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +110,7 @@ class Breaker:
 
     A failed probe makes the next delay longer and changes nothing else. A probe that is cancelled has no outcome:
     the next one comes after the same delay. Calls that began before the breaker opened or closed no longer count
-    when they end.
+    when they end, nor does the failure of a call that began before another one succeeded: the success is the news.
 
     Args:
         service: What is guarded: which errors are failures, which are answers, and how a call is turned away.
@@ -122,6 +138,8 @@ class Breaker:
         self._clock = clock
         self._jitter = jitter
         self._status = _Status(state=BreakerState.CLOSED, era=0, failures=0, delay=delay, due=0.0)
+        self._successes = 0
+        self._turned = anyio.Event()
 
     @property
     def state(self) -> BreakerState:
@@ -143,6 +161,33 @@ class Breaker:
     def allows(self) -> bool:
         """Tell whether a call would pass now. Takes nothing: the next `guard` may still find the probe taken."""
         return self.retry_after == 0.0
+
+    @property
+    def away(self) -> bool:
+        """Whether waiting is in vain: it is open, and a probe has failed since or none is due for a while."""
+        wait = self.retry_after or 0.0
+        return wait > 0 and (self._status.confirmed or wait > PATIENCE)
+
+    @asynccontextmanager
+    async def awaited(self, *, timeout: float) -> AsyncIterator[float]:
+        """Let a call pass as `guard` does, but wait a while for a service that may be there.
+
+        A service that failed once is probed within moments, and a probe under way ends soon: who has time for it is
+        told what is so, not what was. A service that is `away` is not waited for.
+
+        Args:
+            timeout: Seconds that the call may take, waiting included. At most half of them pass in waiting.
+
+        Yields:
+            The seconds that are left.
+
+        Raises:
+            HermesMemoryError: As `guard` does.
+        """
+        started = anyio.current_time()
+        await self._wait(started, timeout * _WAITING_SHARE)
+        with self.guard():
+            yield timeout - (anyio.current_time() - started)
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -171,50 +216,71 @@ class Breaker:
 
     def restore(self) -> None:
         """Close: the service has just been seen to answer. Calls that began before no longer count when they end."""
-        self._close(self._status)
+        self._successes += 1
+        self._close()
 
-    def _admit(self) -> _Status:
-        """Return the status that the call begins under."""
+    async def _wait(self, started: float, longest: float) -> None:
+        """Wait until a call may pass, waiting is in vain, or the time for it is over."""
+        while not self.allows() and not self.away:
+            allowed = min(longest, PATIENCE) if self._status.confirmed else longest
+            left = started + allowed - anyio.current_time()
+            wait = self.retry_after
+            if left <= 0 or (wait or 0.0) > left:
+                return
+            with anyio.move_on_after(left if wait is None else wait):
+                await self._turned.wait()
+
+    def _admit(self) -> _Admission:
         if not self.allows():
             raise self._service.turn_away(self.retry_after)
         if self._status.state is BreakerState.OPEN:
-            self._status = replace(self._status, state=BreakerState.PROBING)
-        return self._status
+            self._turn(replace(self._status, state=BreakerState.PROBING))
+        return _Admission(status=self._status, successes=self._successes)
 
-    def _succeeded(self, admitted: _Status) -> None:
-        if admitted.era != self._status.era:
+    def _succeeded(self, admitted: _Admission) -> None:
+        if admitted.status.era != self._status.era:
             return
-        if admitted.state is BreakerState.PROBING:
-            self._close(admitted)
+        self._successes += 1
+        if admitted.status.state is BreakerState.PROBING:
+            self._close()
         else:
             self._status = replace(self._status, failures=0)
 
-    def _failed(self, admitted: _Status, wished: float | None) -> None:
-        if admitted.era != self._status.era:
+    def _failed(self, admitted: _Admission, wished: float | None) -> None:
+        if admitted.status.era != self._status.era or admitted.successes != self._successes:
             return
-        if admitted.state is BreakerState.PROBING:
-            self._open(min(admitted.delay * _GROWTH, self._longest_delay), wished)
+        if admitted.status.state is BreakerState.PROBING:
+            self._open(min(admitted.status.delay * _GROWTH, self._longest_delay), wished, confirmed=True)
         elif self._status.failures + 1 < self._threshold:
             self._status = replace(self._status, failures=self._status.failures + 1)
         else:
-            self._open(self._first_delay, wished)
+            self._open(self._first_delay, wished, confirmed=False)
 
-    def _abandoned(self, admitted: _Status) -> None:
+    def _abandoned(self, admitted: _Admission) -> None:
         # Not due at once: against an endpoint that hangs, every caller would wait as the probe until it gives up.
-        if admitted.era == self._status.era and admitted.state is BreakerState.PROBING:
-            self._open(admitted.delay, None)
+        status = admitted.status
+        if status.era == self._status.era and status.state is BreakerState.PROBING:
+            self._open(status.delay, None, confirmed=status.confirmed)
 
-    def _close(self, status: _Status) -> None:
-        self._status = _Status(
-            state=BreakerState.CLOSED, era=status.era + 1, failures=0, delay=self._first_delay, due=0.0
-        )
+    def _close(self) -> None:
+        era = self._status.era + 1
+        self._turn(_Status(state=BreakerState.CLOSED, era=era, failures=0, delay=self._first_delay, due=0.0))
 
-    def _open(self, delay: float, wished: float | None) -> None:
+    def _open(self, delay: float, wished: float | None, *, confirmed: bool) -> None:
         wait = max(self._jitter(delay), wished or 0.0)
-        self._status = _Status(
-            state=BreakerState.OPEN,
-            era=self._status.era + 1,
-            failures=0,
-            delay=delay,
-            due=self._clock() + wait,
+        self._turn(
+            _Status(
+                state=BreakerState.OPEN,
+                era=self._status.era + 1,
+                failures=0,
+                delay=delay,
+                due=self._clock() + wait,
+                confirmed=confirmed,
+            )
         )
+
+    def _turn(self, status: _Status) -> None:
+        """Take another state and tell those who wait for it."""
+        self._status = status
+        self._turned.set()
+        self._turned = anyio.Event()

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.doorbell import Doorbell
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import (
@@ -111,7 +111,7 @@ class Deliverer:
         target = await self._spool.last_sequence()
         with anyio.move_on_after(timeout):
             while await self._spool.pending_before(target):
-                if not patient and not self._breaker.allows():
+                if not patient and self._breaker.away:
                     return False
                 self.doorbell.ring()
                 await self._tick()
@@ -123,7 +123,7 @@ class Deliverer:
         with anyio.move_on_after(timeout):
             for operation in operations:
                 while await self._spool.pending(operation):
-                    if not self._breaker.allows():
+                    if self._breaker.away:
                         return False
                     self.doorbell.ring()
                     await self._tick()
@@ -143,14 +143,14 @@ class Deliverer:
         self.leads = self._leadership.try_acquire()
         if not self.leads:
             return ELECTION_SECONDS
-        batch = await self._spool.due(self._batch)
-        while batch:
+        while batch := await self._spool.due(self._batch):
             if not self._breaker.allows():
                 return POLL_SECONDS
-            pause = await self._deliver([item.operation for item in batch])
+            # A probe is one write: whoever asks meanwhile waits for its outcome.
+            passing = batch if self._breaker.state is BreakerState.CLOSED else batch[:1]
+            pause = await self._deliver([item.operation for item in passing])
             if pause:
                 return pause
-            batch = await self._spool.due(self._batch)
         return POLL_SECONDS
 
     async def _deliver(self, operations: Sequence[Operation]) -> float:
@@ -207,7 +207,7 @@ class Deliverer:
                 return outcome
             if not await self._spool.pending(key):
                 return self._watched.get(key) or await self._recorded(operation)
-            if not patient and self._breaker.retry_after:
+            if not patient and self._breaker.away:
                 raise TimeoutError
             await self._tick()
 

@@ -18,34 +18,34 @@ class GuardedReader:
 
     async def get(self, caller: Caller, row: RowId, *, timeout: float) -> Row | None:
         """Return a row; see `Reader.get`."""
-        with self._breaker.guard():
-            return await self._reader.get(caller, row, timeout=timeout)
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.get(caller, row, timeout=left)
 
     async def standing(self, caller: Caller, rows: Collection[Row], *, timeout: float) -> Standing:
         """Tell how rows stand now; see `Reader.standing`."""
-        with self._breaker.guard():
-            return await self._reader.standing(caller, rows, timeout=timeout)
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.standing(caller, rows, timeout=left)
 
     async def entries(
         self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float
     ) -> Sequence[Entry]:
         """List entries; see `Reader.entries`."""
-        with self._breaker.guard():
-            return await self._reader.entries(caller, scope, target=target, limit=limit, timeout=timeout)
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.entries(caller, scope, target=target, limit=limit, timeout=left)
 
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
         """List what mirrors a home; see `Reader.mirrored`."""
-        with self._breaker.guard():
-            return await self._reader.mirrored(caller, source, timeout=timeout)
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.mirrored(caller, source, timeout=left)
 
     async def private_copies(
         self, source: HomeId, contents: Collection[tuple[Target, str]], *, timeout: float
     ) -> frozenset[tuple[Target, str]]:
         """Tell which contents are some subject's; see `Reader.private_copies`."""
-        with self._breaker.guard():
-            return await self._reader.private_copies(source, contents, timeout=timeout)
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.private_copies(source, contents, timeout=left)
 
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         """List the readable themes; see `Reader.themes`."""
-        with self._breaker.guard():
-            return await self._reader.themes(caller, timeout=timeout)
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.themes(caller, timeout=left)

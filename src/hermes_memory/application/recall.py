@@ -40,6 +40,8 @@ UNMEASURED: Final = CosineCalibration(unrelated=0.3, related=0.9)
 """Cautious levels for a model whose own are not measured yet."""
 LEG_SHARE: Final = 0.9
 """Share of the deadline that the legs may use; the rest is for ranking."""
+EMBED_SHARE: Final = 0.7
+"""Share of a leg's time that the embedder may take; the rest is for the search."""
 
 
 @dataclass(slots=True)
@@ -125,13 +127,9 @@ class Recall:
     ) -> None:
         started = time.monotonic()
         try:
-            with self._store_breaker.guard():
+            async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
                 gathered.text = await self._search.by_text(
-                    request.caller,
-                    request.space,
-                    lexemes,
-                    limit=TEXT_CANDIDATES,
-                    timeout=max(deadline - anyio.current_time(), 0.01),
+                    request.caller, request.space, lexemes, limit=TEXT_CANDIDATES, timeout=left
                 )
         except HermesMemoryError as error:
             _note_failure(error, gathered, "text search failed")
@@ -145,13 +143,9 @@ class Recall:
             return
         started = time.monotonic()
         try:
-            with self._store_breaker.guard():
+            async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
                 gathered.near = await self._search.by_vector(
-                    request.caller,
-                    request.space,
-                    gathered.vector,
-                    limit=VECTOR_CANDIDATES,
-                    timeout=max(deadline - anyio.current_time(), 0.01),
+                    request.caller, request.space, gathered.vector, limit=VECTOR_CANDIDATES, timeout=left
                 )
         except HermesMemoryError as error:
             _note_failure(error, gathered, "vector search failed")
@@ -161,11 +155,11 @@ class Recall:
         """Embed the query; None, with the reason noted, when there is no vector to search with."""
         if self._embedder is None:
             return None
-        timeout = min(self._embed_timeout, max((deadline - anyio.current_time()) * 0.7, 0.01))
         try:
-            if not await self._embedder_fits():
+            if not await self._embedder_fits(deadline):
                 gathered.problems.append("the configured embedder is not the stored one: found by text alone")
                 return None
+            timeout = min(self._embed_timeout, _left(deadline) * EMBED_SHARE)
             with self._embed_breaker.guard():
                 return await self._embedder.embed_query(query, timeout=timeout)
         except EmbedderUnavailable:
@@ -176,15 +170,15 @@ class Recall:
             _note_failure(error, gathered, "vector search failed")
         return None
 
-    async def _embedder_fits(self) -> bool:
-        generation = await self._active_generation()
+    async def _embedder_fits(self, deadline: float) -> bool:
+        generation = await self._active_generation(deadline)
         if generation is None or self._embedder is None:
             return False
         return (generation.model, generation.dimension) == (self._embedder.model, self._embedder.dimension)
 
-    async def _active_generation(self) -> Generation | None:
+    async def _active_generation(self, deadline: float) -> Generation | None:
         if time.monotonic() >= self._generation_until:
-            with self._store_breaker.guard():
+            async with self._store_breaker.awaited(timeout=_left(deadline)):
                 self._generation = await self._queue.active()
             settled = self._generation is not None and self._generation.unrelated is not None
             self._generation_until = time.monotonic() + (GENERATION_SECONDS if settled else 1.0)
@@ -200,10 +194,8 @@ class Recall:
             return
         started = time.monotonic()
         try:
-            with self._store_breaker.guard():
-                known = await self._search.cosines(
-                    request.caller, missing, gathered.vector, timeout=max(deadline - anyio.current_time(), 0.01)
-                )
+            async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
+                known = await self._search.cosines(request.caller, missing, gathered.vector, timeout=left)
         except HermesMemoryError as error:
             _note_failure(error, gathered, "vector search failed")
             return
@@ -276,6 +268,11 @@ class Recall:
         self._traces[trace.id] = trace
         while len(self._traces) > TRACES_KEPT:
             self._traces.popitem(last=False)
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds until a deadline, never none: whoever is too late is told so by whom it asks."""
+    return max(deadline - anyio.current_time(), 0.01)
 
 
 def _in_view(row: Row, window: tuple[SessionId, datetime] | None) -> bool:
