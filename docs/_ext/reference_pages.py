@@ -58,9 +58,7 @@ def verbs_part() -> str:
     """Describe every verb of the command: what it does, its arguments and options."""
     parser = argparse.ArgumentParser(prog="hermes-memory")
     add_verbs(parser)
-    chooser = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    summaries = {choice.dest: choice.help or "" for choice in chooser._choices_actions}
-    return "\n".join(_verb(name, summaries[name], verb) for name, verb in chooser.choices.items())
+    return "\n".join(_below(parser, ""))
 
 
 def tools_part() -> str:
@@ -152,13 +150,24 @@ def _default(value: object) -> str:
     return f"`{value}`" if isinstance(value, str | Path) else "none"
 
 
+def _below(parser: argparse.ArgumentParser, prefix: str) -> Iterator[str]:
+    """Describe the verbs below a parser, each followed by those below it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for name, verb in action.choices.items():
+                yield _verb(f"{prefix}{name}", summaries[name], verb)
+                yield from _below(verb, f"{prefix}{name} ")
+
+
 def _verb(name: str, summary: str, parser: argparse.ArgumentParser) -> str:
     rows = [
         (f"`{_spelling(action)}`", _sentence((action.help or "") % vars(action)))
         for action in parser._actions
-        if not isinstance(action, argparse._HelpAction)
+        if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
     ]
-    return f"### `hermes-memory {name}`\n\n{_sentence(summary)}\n\n{_table(('Argument', 'Meaning'), rows)}"
+    table = f"\n\n{_table(('Argument', 'Meaning'), rows)}" if rows else "\n"
+    return f"### `hermes-memory {name}`\n\n{_sentence(summary)}{table}"
 
 
 def _spelling(action: argparse.Action) -> str:

@@ -61,6 +61,19 @@ def set_aside(path: Path) -> list[Path]:
     return [file for file in path.parent.glob(f"{path.name}.corrupt-*") if not file.name.endswith(("-wal", "-shm"))]
 
 
+def remove(path: Path) -> int:
+    """Remove the damaged files beside a spool, and their journals; return how many.
+
+    Raises:
+        OSError: One of them cannot be removed.
+    """
+    damaged = set_aside(path)
+    for file in damaged:
+        for companion in ("-wal", "-shm", ""):
+            file.with_name(f"{file.name}{companion}").unlink(missing_ok=True)
+    return len(damaged)
+
+
 def _fresh(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")
 

@@ -222,6 +222,14 @@ class SqliteSpool:
         """Return the damaged files that are kept beside the spool."""
         return quarantine.set_aside(self._path)
 
+    def remove_set_aside(self) -> int:
+        """Remove the damaged files that are kept beside the spool; return how many.
+
+        Raises:
+            OSError: One of them cannot be removed.
+        """
+        return quarantine.remove(self._path)
+
     def close(self) -> None:
         """Let go of the files. A later call opens them again."""
         refused = self._refusals.take()

@@ -1,0 +1,186 @@
+"""`spool`: see what waits for the database and what it refused, and do something about it.
+
+Nothing here connects to anything: the verbs work while agents run and while the database is down.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hermes_memory.application import spool_desk
+from hermes_memory.application.spool_desk import Standing
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, WORK_REMAINS
+from hermes_memory.cli.spool_lines import item_line, status_lines
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
+
+DEFAULT_LIMIT: Final = 50
+ADVICE: Final = "To keep a copy first: hermes-memory spool export FILE. To drop them: the same with --execute."
+
+
+def register(verbs: Any) -> None:
+    """Add the verb and those below it."""
+    parser = verbs.add_parser("spool", help="see and settle what waits for the database, and what it refused")
+    below = parser.add_subparsers(dest="spool_verb", metavar="VERB", required=True, parser_class=type(parser))
+    _verb(below, "status", _status, "tell how much waits, how much is dead, and who delivers")
+    listing = _verb(below, "list", _list, "list what waits and what is dead, without its content")
+    _state_option(listing)
+    listing.add_argument(
+        "--limit", type=_count, default=DEFAULT_LIMIT, metavar="N", help="most to show; default: %(default)s"
+    )
+    listing.add_argument("--after", type=_count, default=0, metavar="N", help="go on after this number in line")
+    listing.add_argument("--content", action="store_true", help="show the texts, without credentials")
+    retry = _verb(below, "retry", _retry, "put dead letters back in line, in their old places")
+    retry.add_argument("id", nargs="*", help="only these; default: all that can be delivered")
+    export = _verb(below, "export", _export, "write everything to a new private file, a JSON object a line")
+    _state_option(export)
+    export.add_argument("file", type=Path, help="a file that does not exist yet")
+    purge = _verb(below, "purge", _purge, "drop dead letters for good; shows what it would do unless told to --execute")
+    purge.add_argument("id", nargs="*", help="only these, waiting or dead; default: all dead letters")
+    purge.add_argument("--waiting", action="store_true", help="drop what waits as well")
+    purge.add_argument("--set-aside", action="store_true", help="remove the damaged files beside the spool as well")
+    purge.add_argument("--execute", action="store_true", help="do it")
+
+
+def _verb(
+    below: Any, name: str, carry_out: Callable[[argparse.Namespace], int], summary: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = below.add_parser(name, help=summary)
+    home_option(parser)
+    json_option(parser)
+    parser.add_argument(
+        "--destination", metavar="NAME", help="the spool for another database, as `spool status` names it"
+    )
+    parser.set_defaults(carry_out=carry_out)
+    return parser
+
+
+def _state_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--state", choices=[standing.value for standing in Standing], help="only these; default: all")
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise argparse.ArgumentTypeError("must be a whole number from 0")
+    return count
+
+
+def _standing(given: argparse.Namespace) -> Standing | None:
+    return Standing(given.state) if given.state else None
+
+
+@contextmanager
+def _opened(given: argparse.Namespace) -> Iterator[SqliteSpool]:
+    # The host imports this module at every start of its command line, so what reads files is loaded only now.
+    from hermes_memory.bootstrap.spools import existing_spool  # noqa: PLC0415
+
+    with closing(existing_spool(settings_for(given), given.destination)) as spool:
+        yield spool
+
+
+def _status(given: argparse.Namespace) -> int:
+    """Show one spool whole and the others of the home in short. 2: it cannot be read; 3: something waits or is dead."""
+    from hermes_memory.bootstrap.spools import other_reports, report  # noqa: PLC0415
+
+    settings = settings_for(given)
+    shown = report(settings, given.destination)
+    others = [other for other in other_reports(settings) if other.destination != shown.destination]
+    if given.as_json:
+        print_json({"spool": shown, "others": others})
+    else:
+        for line in status_lines(shown, others):
+            print(line)
+    if shown.problem:
+        return DEPENDENCY_DOWN
+    remains = any(one.status and (one.status.depth or one.status.dead) for one in (shown, *others))
+    return WORK_REMAINS if remains else DONE
+
+
+def _list(given: argparse.Namespace) -> int:
+    """List operations in the order of acceptance."""
+    with _opened(given) as spool:
+        found = list(islice(spool_desk.walk(spool, after=given.after, standing=_standing(given)), given.limit + 1))
+    shown, more = found[: given.limit], len(found) > given.limit
+    items = [spool_desk.facts_of(kept, content=given.content) for kept in shown]
+    if given.as_json:
+        print_json({"items": items, "more": more})
+        return DONE
+    for item in items:
+        print(item_line(item))
+    if more:
+        last = shown[-1].sequence if shown else given.after
+        print(f"more: --after {last}")
+    elif not items:
+        print("nothing")
+    return DONE
+
+
+def _retry(given: argparse.Namespace) -> int:
+    """Put dead letters back in line. 1: not all that were named are dead letters that can be delivered."""
+    ids = spool_desk.named(given.id)
+    with _opened(given) as spool:
+        retried = spool.retry_dead(ids or None)
+        left = spool.status().dead
+    if given.as_json:
+        print_json({"retried": retried, "dead": left})
+    else:
+        print(f"{retried} back in line, {left} dead letters left")
+    if ids and retried < len(set(ids)):
+        return ERROR
+    return WORK_REMAINS if left and not ids else DONE
+
+
+def _export(given: argparse.Namespace) -> int:
+    """Write operations to a new file. They stay in the spool."""
+    from hermes_memory.bootstrap.spools import write_new  # noqa: PLC0415
+
+    with _opened(given) as spool:
+        written = write_new(given.file, spool_desk.export_lines(spool, standing=_standing(given)))
+    if given.as_json:
+        print_json({"file": given.file, "exported": written})
+    else:
+        print(f"{written} written to {given.file}; it holds what was said: keep it as private as the spool")
+    return DONE
+
+
+def _purge(given: argparse.Namespace) -> int:
+    """Drop operations undelivered. 1: not all that were named are there; 3: it was not told to execute."""
+    ids = spool_desk.named(given.id)
+    with _opened(given) as spool:
+        doomed = spool_desk.doomed(spool, ids, waiting=given.waiting)
+        files = spool.set_aside() if given.set_aside else []
+        purged = spool_desk.drop(spool, doomed) if given.execute else 0
+        removed = spool.remove_set_aside() if given.execute and files else 0
+    if given.as_json:
+        print_json(
+            {
+                "executed": given.execute,
+                "found": len(doomed),
+                "purged": purged,
+                "files": [file.name for file in files],
+                "files_removed": removed,
+            }
+        )
+    else:
+        _tell_purge(len(doomed), purged, len(files), executed=given.execute)
+    if ids and len(doomed) < len(set(ids)):
+        return ERROR
+    return WORK_REMAINS if (doomed or files) and not given.execute else DONE
+
+
+def _tell_purge(found: int, purged: int, files: int, *, executed: bool) -> None:
+    beside = f" and {files} damaged files" if files else ""
+    if executed:
+        print(f"{purged} writes{beside} dropped for good")
+    elif found or files:
+        print(f"would drop {found} writes{beside} for good, undelivered. {ADVICE}")
+    else:
+        print("nothing to drop")
