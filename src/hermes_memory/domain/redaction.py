@@ -56,7 +56,14 @@ _SHAPES: Final = (
 )
 """Kinds, the literals without which a line cannot hold one, and shapes. The literals spare most lines the search."""
 _SHORTEST_LINE: Final = 4
+_SHORTEST_TOKEN: Final = 15
+"""Characters of the shortest token that a shape knows; none holds white space. Few words of prose are so long."""
 _SIGNS: Final = ("=", ":", "：")
+_NAMES: Final = (
+    *("pass", "pwd", "key", "secret", "token", "credential", "kennwort", "contraseña", "senha", "hasło", "пароль"),
+    *("密码", "密碼", "パスワード", "비밀번호"),
+)
+"""One of these is in every name of a secret that is given a value."""
 _DASHES: Final = "-----BEGIN"
 _PATHS: Final = ("/", "~/", "C:\\", "./")
 _SHORTEST_KEY: Final = 8
@@ -99,14 +106,27 @@ def _cut_private_keys(line: str, found: Counter[str]) -> tuple[str, bool]:
 def _redact_line(line: str, found: Counter[str]) -> str:
     if len(line) < _SHORTEST_LINE:
         return line
-    line = shapes.TOKEN.sub(lambda match: _mark((match.lastgroup or "token").replace("_", "-"), found), line)
-    lowered = line.lower()
+    if max(map(len, line.split()), default=0) >= _SHORTEST_TOKEN:
+        line = shapes.TOKEN.sub(lambda match: _mark((match.lastgroup or "token").replace("_", "-"), found), line)
+    folded = _folded(line)
     for kind, literals, shape in _SHAPES:
-        if any(literal in lowered for literal in literals):
+        if _holds_any(folded, literals):
             line = shape.sub(partial(_redact_group, kind=kind, found=found), line)
-    if any(sign in line for sign in _SIGNS):
+    if _holds_any(line, _SIGNS) and _holds_any(folded, _NAMES):
         line = shapes.ASSIGNMENT.sub(partial(_redact_assignment, found=found), line)
     return line
+
+
+def _holds_any(line: str, literals: tuple[str, ...]) -> bool:
+    for literal in literals:  # noqa: SIM110 - on the way of every write, and any() takes four times as long
+        if literal in line:
+            return True
+    return False
+
+
+def _folded(line: str) -> str:
+    """Fold the case at least as far as a search that ignores it does, for which ı and İ are an i and ſ is an s."""
+    return line.lower() if line.isascii() else line.casefold().replace("ı", "i").replace("\u0307", "")
 
 
 def _mark(kind: str, found: Counter[str]) -> str:
