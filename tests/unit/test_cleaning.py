@@ -6,12 +6,13 @@ import json
 import math
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from time import perf_counter
+from functools import partial
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.growth import grows_linearly, on_repeated
 
 from hermes_memory.domain.cleaning import CUT_MARKER, MAX_METADATA_TEXT, MAX_PARTS, clean_metadata, clean_text
 from hermes_memory.domain.fences import strip_blocks
@@ -158,15 +159,7 @@ def test_text_without_tags_is_left_as_it_is(value: str) -> None:
     "unit", ["<memory-context>", "</memory-context>", "<", "<memory-context><recalled-memory x>", "\ud83d", "a"]
 )
 def test_the_cost_of_cleaning_grows_with_the_length_and_not_faster(unit: str) -> None:
-    def cost(size: int) -> float:
-        text = unit * (size // len(unit))
-        started = perf_counter()
-        clean_text(text, max_chars=1000)
-        return perf_counter() - started
-
-    small, large = (min(cost(size) for _ in range(3)) for size in (16_000, 128_000))
-
-    assert large < max(small * 8 * 4, 0.25)
+    assert grows_linearly(on_repeated(partial(clean_text, max_chars=1000), unit), largest=128_000)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.growth import grows_linearly, on_repeated
 
 from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
@@ -464,15 +463,7 @@ def test_a_number_shows_nowhere_in_what_is_kept(number: str, form: str) -> None:
 
 @pytest.mark.parametrize("unit", ["a:", "+1", "1", "@", "a@", "agent:main:", "telegram:", ";-;", "(", "a.b@c.", "!x:"])
 def test_recognition_takes_linear_time(unit: str) -> None:
-    def cost(size: int) -> float:
-        text = unit * (size // len(unit))
-        started = perf_counter()
-        recognise(text)
-        return perf_counter() - started
-
-    small, large = (min(cost(size) for _ in range(3)) for size in (4_000, 32_000))
-
-    assert large < max(small * 8 * 3, 0.25)
+    assert grows_linearly(on_repeated(recognise, unit), largest=64_000)
 
 
 @pytest.mark.parametrize(

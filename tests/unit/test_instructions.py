@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import time
-
 import pytest
+from tests.support.growth import grows_linearly, on_repeated
 
 from hermes_memory.domain.instructions import looks_like_instruction
 
@@ -59,7 +58,4 @@ def test_ordinary_notes_are_not_labelled(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["ignore ", "\n", "\n # ", "new ", "system ", "<", "you are ", "忽略"])
 def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
-    started = time.perf_counter()
-    looks_like_instruction(unit * (400_000 // len(unit)))
-
-    assert time.perf_counter() - started < 10
+    assert grows_linearly(on_repeated(looks_like_instruction, unit), largest=400_000)

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.growth import grows_linearly, on_repeated
 
 from hermes_memory.domain.lexemes import (
     MAX_DOCUMENT_LEXEMES,
@@ -205,15 +205,7 @@ def test_a_document_is_indexed_up_to_a_number_of_lexemes() -> None:
     "unit", ["word ", "a.b/c-", "x", "漢", "1,000", "--", "Ab", "é\u0301", "a_", "हि", "\u200b", "A", "-1", "v1."]
 )
 def test_time_grows_with_the_length_of_the_text_and_not_faster(unit: str) -> None:
-    def seconds(characters: int) -> float:
-        text = unit * (characters // len(unit))
-        started = time.perf_counter()
-        analyzer.analyze(text)
-        return time.perf_counter() - started
-
-    small = min(seconds(100_000) for _ in range(3))
-
-    assert seconds(400_000) < 16 * small + 0.25
+    assert grows_linearly(on_repeated(analyzer.analyze, unit), largest=400_000)
 
 
 def test_the_content_words_of_a_text_leave_out_what_only_holds_it_together() -> None:

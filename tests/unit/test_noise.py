@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.growth import grows_linearly, on_repeated
 
 from hermes_memory.domain.model import Role
 from hermes_memory.domain.noise import LONGEST_NOISE, display_width, is_noise, is_trivial_query, worth_remembering
@@ -86,12 +87,4 @@ def test_whoever_adds_a_number_to_a_message_has_said_something(text: str, number
 
 @pytest.mark.parametrize("unit", ["ok ", "好", "👍", "!", "a", "ok, ", "\u0301", "'"])
 def test_the_cost_grows_with_the_length_and_not_faster(unit: str) -> None:
-    def cost(size: int) -> float:
-        text = unit * (size // len(unit))
-        started = perf_counter()
-        is_noise(text, min_width=40)
-        return perf_counter() - started
-
-    small, large = (min(cost(size) for _ in range(3)) for size in (16_000, 128_000))
-
-    assert large < max(small * 8 * 4, 0.25)
+    assert grows_linearly(on_repeated(partial(is_noise, min_width=40), unit), largest=128_000)

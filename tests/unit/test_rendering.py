@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import unicodedata
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.growth import grows_linearly, on_repeated
 from tests.support.ranking_rows import entry, hit, turn
 
 from hermes_memory.domain.budget import estimate_tokens
@@ -141,15 +141,7 @@ def test_a_note_of_the_host_is_broken_visibly_rather_than_deleted() -> None:
 
 @pytest.mark.parametrize("unit", ["<", "<memory-", "[system ", "\n", " ", "`", "＜", "#\n", "< ", "\u200b", "<\n/"])
 def test_time_grows_with_the_text_and_not_faster(unit: str) -> None:
-    def seconds(characters: int) -> float:
-        text = unit * (characters // len(unit))
-        started = time.perf_counter()
-        neutralise(text)
-        return time.perf_counter() - started
-
-    small = min(seconds(50_000) for _ in range(3))
-
-    assert seconds(200_000) < 16 * small + 0.25
+    assert grows_linearly(on_repeated(neutralise, unit), largest=200_000)
 
 
 def test_a_block_shows_date_kind_origin_and_speaker_of_each_hit() -> None:
