@@ -1,0 +1,1 @@
+"""Measurements of the library beside others, all run by `python -m benchmarks NAME`."""

@@ -1,0 +1,57 @@
+"""The peer: the published release of another memory provider, in a virtual environment of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+PEER: Final = "hermes-memory-pgvector==1.0.0"
+INSTALL_SECONDS: Final = 120.0
+
+
+async def install_peer(directory: Path) -> Path:
+    """Make the environment in `directory`, unless it is there already, and return its Python.
+
+    Raises:
+        RuntimeError: It could not be made.
+        TimeoutError: It took too long.
+    """
+    python = directory / "bin" / "python"
+    ready = directory / PEER
+    if not ready.exists():
+        await _run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(directory))
+        await _pip(directory, "install", "--quiet", PEER)
+        ready.touch()
+    return python
+
+
+async def installed(directory: Path) -> dict[str, str]:
+    """Return the versions of what the environment in `directory` holds."""
+    listed = json.loads(await _pip(directory, "list", "--format", "json"))
+    return {package["name"]: package["version"] for package in listed}
+
+
+async def _pip(directory: Path, *arguments: str) -> bytes:
+    """Run the pip of this environment on that one, which so needs none."""
+    return await _run(
+        *(sys.executable, "-m", "pip", "--python", str(directory / "bin" / "python"), "--disable-pip-version-check"),
+        *arguments,
+    )
+
+
+async def _run(*command: str) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        printed, complaints = await asyncio.wait_for(process.communicate(), INSTALL_SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise RuntimeError(f"{command[1:4]} failed: {complaints.decode(errors='replace')[-2000:]}")
+    return printed

@@ -1,0 +1,113 @@
+"""The run: make the place, measure one thing after another, sum up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.kit.agents import AgentDied
+from benchmarks.kit.clock import Clock
+from benchmarks.kit.databases import Databases
+from benchmarks.kit.embeddings import endpoint
+from benchmarks.kit.machine import Load, describe
+from benchmarks.kit.peer import PEER, install_peer, installed
+from benchmarks.kit.report import circumstances, table
+from benchmarks.kit.workplace import embedded_server, workplace
+from benchmarks.writes.accept import measure_accept
+from benchmarks.writes.backlog import measure_backlog
+from benchmarks.writes.burst import measure_burst
+from benchmarks.writes.footprint import measure_footprint
+from benchmarks.writes.plan import Plan
+from benchmarks.writes.sides import Ours, Peer, Side
+from benchmarks.writes.stage import Record, Stage
+from benchmarks.writes.summary import lines
+from benchmarks.writes.throughput import measure_throughput
+
+CLEAN_UP_SECONDS: Final = 5.0
+PEER_PLACE: Final = Path(__file__).resolve().parents[2] / ".venv-peer"
+
+PARTS: Final[dict[str, Callable[[Stage], Awaitable[Record]]]] = {
+    "accept": measure_accept,
+    "throughput": measure_throughput,
+    "burst": measure_burst,
+    "backlog": measure_backlog,
+    "footprint": measure_footprint,
+}
+SHARES: Final = {"accept": 0.15, "throughput": 0.4, "burst": 0.2, "backlog": 0.15, "footprint": 0.1}
+"""How the parts share the time; what one leaves over is the others'."""
+
+
+async def run(
+    plan: Plan,
+    *,
+    admin_dsn: str | None = None,
+    with_peer: bool = True,
+    parts: tuple[str, ...] = tuple(PARTS),
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Measure and return all results.
+
+    Args:
+        admin_dsn: A superuser's connection URL; an embedded Postgres is run when there is none.
+        with_peer: Install the peer and measure it too.
+        parts: What to measure, of `PARTS`.
+        say: Is told of each step.
+    """
+    clock, load = Clock(plan.limit - CLEAN_UP_SECONDS), Load.begin()
+    async with _stage(plan, clock, admin_dsn, with_peer=with_peer, say=say) as (stage, facts):
+        results: dict[str, Any] = {"taken_at": datetime.now(UTC).isoformat(timespec="seconds"), **facts}
+        for number, name in enumerate(parts):
+            say(f"{clock.spent:.0f} s: {name}")
+            stage.clock = clock.part(SHARES[name] / sum(SHARES[later] for later in parts[number:]))
+            try:
+                async with asyncio.timeout(stage.clock.left):
+                    results[name] = await PARTS[name](stage)
+            except (TimeoutError, AgentDied) as error:
+                stage.problems.append(f"{name}: {type(error).__name__} {error}".strip())
+        results["problems"] = stage.problems
+    results["load"] = load.report()
+    return results
+
+
+def page(results: dict[str, Any]) -> str:
+    """Render what readers see."""
+    said = [
+        circumstances(results["machine"], results["load"]),
+        f"The peer is `{PEER}`. Both sides write to one Postgres and one embedding endpoint of this machine, in turn.",
+    ]
+    problems = "\n".join(f"- {problem}" for problem in results["problems"])
+    parts = [" ".join(said), table(lines(results), other="Peer")]
+    return "\n\n".join([*parts, "Not measured:", problems] if problems else parts)
+
+
+@asynccontextmanager
+async def _stage(
+    plan: Plan, clock: Clock, admin_dsn: str | None, *, with_peer: bool, say: Callable[[str], None]
+) -> AsyncIterator[tuple[Stage, dict[str, Any]]]:
+    async with AsyncExitStack() as stack:
+        place = stack.enter_context(workplace())
+        dsn = admin_dsn or stack.enter_context(embedded_server(place))
+        embeddings = await stack.enter_async_context(endpoint())
+        databases = await stack.enter_async_context(Databases(dsn))
+        homes = place / "homes"
+        homes.mkdir()
+        sides: list[Side] = [Ours(databases, embeddings, homes)]
+        facts: dict[str, Any] = {"machine": await describe(databases.connection, homes)}
+        if with_peer:
+            say("installing the peer")
+            python = await install_peer(PEER_PLACE)
+            facts["peer"] = await installed(PEER_PLACE)
+            sides.append(Peer(databases, embeddings, homes, python))
+        for side in sides:
+            await side.install()
+        yield _prepared(plan, clock, databases, homes, sides, say), facts
+
+
+def _prepared(
+    plan: Plan, clock: Clock, databases: Databases, place: Path, sides: list[Side], say: Callable[[str], None]
+) -> Stage:
+    return Stage(plan=plan, clock=clock, databases=databases, place=place, sides=sides, say=say)
