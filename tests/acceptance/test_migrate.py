@@ -158,7 +158,7 @@ async def test_a_generation_made_later_lets_all_rows_stored_before_wait_for_it(e
         await _migrate(empty, generation=MODEL)
 
         (job,) = await store.queue.claim(10, lease=60)
-        await store.queue.complete({job.row: (1.0, 0.0, 0.0, 0.0)}, [job])
+        await store.queue.complete({job.row: [(1.0, 0.0, 0.0, 0.0)]}, [job])
         assert dict(await store.search.cosines(DESK, [job.row], (1.0, 0, 0, 0), timeout=PATIENCE)) == {
             job.row: pytest.approx(1.0, abs=1e-3)
         }
@@ -169,7 +169,7 @@ async def test_another_generation_is_filled_beside_the_one_in_use_until_it_is_ac
     await _migrate(empty, generation=MODEL)
     async with empty.under_test() as store:
         row = await stored(store, add("a note"))
-        await store.queue.complete({row: east}, await store.queue.claim(10, lease=60))
+        await store.queue.complete({row: [east]}, await store.queue.claim(10, lease=60))
 
         report = await _migrate(empty, generation=("next", 2))
 
@@ -179,7 +179,7 @@ async def test_another_generation_is_filled_beside_the_one_in_use_until_it_is_ac
         await empty.administer("do $$ begin perform hermes_memory.activate_generation(2); end $$")
         (job,) = await store.queue.claim(10, lease=60)
         assert (job.row, job.generation) == (row, 2)
-        await store.queue.complete({row: (0.0, 1.0)}, [job])
+        await store.queue.complete({row: [(0.0, 1.0)]}, [job])
         assert set(await store.search.cosines(DESK, [row], (0.0, 1.0), timeout=PATIENCE)) == {row}
         assert dict(await store.search.cosines(DESK, [row], east, timeout=PATIENCE)) == {}
 

@@ -73,7 +73,7 @@ async def installation(server: TestServer) -> AsyncIterator[Installation]:
                 ]
             )
             while jobs := await store.queue.claim(500, lease=60):
-                await store.queue.complete({job.row: [chance.gauss(0, 1) for _ in range(4)] for job in jobs}, jobs)
+                await store.queue.complete({job.row: [[chance.gauss(0, 1) for _ in range(4)]] for job in jobs}, jobs)
         await place.administer("analyze")
         yield place
 

@@ -12,7 +12,7 @@ from hermes_memory.domain.errors import DeliveryRejected, EmbeddingRejected, Sto
 from hermes_memory.domain.model import Caller, Entry, HomeId, OperationId, Row, RowId, Scope, Target, Theme
 from hermes_memory.domain.operations import AddEntry, Operation, Outcome, RecordTurns, ReplaceEntry
 from hermes_memory.ports.delivery import DeliveryStore
-from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, EmbeddingQueue, Generation
+from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, EmbeddingQueue, Generation, PartVectors
 from hermes_memory.ports.reading import Reader, Search, SearchSpace, Standing, TextMatches, VectorHit
 
 
@@ -171,6 +171,7 @@ class FaultyQueue:
         self.asking = Faults()
         self.completing = Faults()
         self.leases: list[float] = []
+        self.held: list[tuple[str, float]] = []
         self.postponed: list[tuple[str, float]] = []
         self.parked: list[tuple[str, str]] = []
 
@@ -185,9 +186,13 @@ class FaultyQueue:
         self.leases.append(lease)
         return await self._queue.claim(limit, lease=lease)
 
-    async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         await self.completing.meet()
         await self._queue.complete(vectors, jobs)
+
+    async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        self.held += [(job.text, seconds) for job in jobs]
+        await self._queue.hold(jobs, seconds)
 
     async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         self.postponed += [(job.text, seconds) for job in jobs]

@@ -14,7 +14,7 @@ from hermes_memory.application.breaker import EMBEDDER, Breaker
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.domain.errors import StoreUnavailable
 from hermes_memory.domain.model import RowId
-from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation
+from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
 from hermes_memory.testing.making import add
 
 GUARD = 10.0
@@ -38,7 +38,7 @@ class StumblingQueue:
     async def claim(self, limit: int, *, lease: float) -> Sequence[EmbeddingJob]:
         return await self._queue.claim(limit, lease=lease)
 
-    async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         if self._refused in vectors:
             self.tried += 1
             if self.tried <= self._times:
@@ -46,6 +46,9 @@ class StumblingQueue:
         else:
             await anyio.sleep(0.05)  # still under way when the other one fails
         await self._queue.complete(vectors, jobs)
+
+    async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        await self._queue.hold(jobs, seconds)
 
     async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         await self._queue.postpone(jobs, seconds)

@@ -22,7 +22,7 @@ from hermes_memory.domain.errors import (
     StoreUnavailable,
 )
 from hermes_memory.domain.model import RowId
-from hermes_memory.ports.embedding import Embedder, EmbeddingJob, EmbeddingQueue, Generation
+from hermes_memory.ports.embedding import Embedder, EmbeddingJob, EmbeddingQueue, Generation, PartVectors
 
 logger = logging.getLogger(__name__)
 
@@ -150,10 +150,10 @@ class EmbedStage:
             else:
                 await self._queue.postpone(jobs, POSTPONE_SECONDS)
             return
-        await self._complete(dict(zip((job.row for job in jobs), vectors, strict=True)), jobs)
+        await self._complete({job.row: [vector] for job, vector in zip(jobs, vectors, strict=True)}, jobs)
         self.counts.embedded += len(jobs)
 
-    async def _complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+    async def _complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         """Store vectors; they are tried again before they are given up, since making them costs more."""
         for pause in STORE_PAUSES:
             try:

@@ -26,6 +26,10 @@ class EmbedderUnavailable(HermesMemoryError):
         self.retry_after = retry_after
 
 
+class EmbedderBusy(EmbedderUnavailable):
+    """The embedder is there and asks for fewer calls. Retry later, after `retry_after` seconds when it says so."""
+
+
 class EmbeddingRejected(HermesMemoryError):
     """The embedder refuses this input, or answers wrongly in a way that repeating will not mend."""
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from hermes_memory.domain.model import Kind, RowId, Subject, Theme
+
+PartVectors: TypeAlias = Sequence[Sequence[float]]
+"""The vectors of one row, one for each part of its text, in order; at least one."""
 
 
 class Embedder(Protocol):
@@ -26,7 +29,7 @@ class Embedder(Protocol):
         """Embed a question.
 
         Raises:
-            EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy.
+            EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy (`EmbedderBusy`).
             EmbeddingRejected: The endpoint refuses the text or answers wrongly.
         """
         ...
@@ -35,7 +38,7 @@ class Embedder(Protocol):
         """Embed texts to store, in their order.
 
         Raises:
-            EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy.
+            EmbedderUnavailable: No answer in `timeout` seconds, or the endpoint is down or busy (`EmbedderBusy`).
             EmbeddingRejected: The endpoint refuses one of the texts or answers wrongly; which one is not known.
         """
         ...
@@ -116,10 +119,15 @@ class EmbeddingQueue(Protocol):
         """
         ...
 
-    async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+    async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        """Keep claimed jobs for so many seconds from now, or give them back with 0. No attempt is counted."""
+        ...
+
+    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         """Store the vectors of claimed jobs and end the jobs. Rows changed or gone meanwhile are passed over.
 
-        So are jobs without a vector. Completing again changes nothing.
+        So are jobs without a vector. The parts of a row come to stand together, and in the place of all it had before.
+        Completing again changes nothing.
         """
         ...
 

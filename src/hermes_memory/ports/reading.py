@@ -66,7 +66,7 @@ class TextMatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorHit:
-    """A row whose embedding is near the query's; cosine from -1 to 1."""
+    """A row whose embedding is near the query's; cosine from -1 to 1, that of its best part."""
 
     row: Row
     cosine: float

@@ -29,7 +29,7 @@ class EmbeddingChangeContract:
         stale = await store.queue.claim(PLENTY, lease=LONG)
         await deliver(store, replace(ById(id=row), "new words"))
 
-        await store.queue.complete({row: EAST}, stale)
+        await store.queue.complete({row: [EAST]}, stale)
 
         assert await cosine_found(store, row, EAST) is None
         (fresh,) = await store.queue.claim(PLENTY, lease=LONG)
@@ -43,7 +43,7 @@ class EmbeddingChangeContract:
         await deliver(store, replace(ById(id=row), "new words"))
         await embed_waiting(store, NORTH)
 
-        await store.queue.complete({row: EAST}, stale)
+        await store.queue.complete({row: [EAST]}, stale)
 
         assert await cosine_found(store, row, NORTH) == pytest.approx(1.0, abs=2e-3)
 
@@ -61,7 +61,7 @@ class EmbeddingChangeContract:
         claimed = await store.queue.claim(PLENTY, lease=LONG)
 
         await deliver(store, remove(ById(id=row)))
-        await store.queue.complete({row: EAST}, claimed)
+        await store.queue.complete({row: [EAST]}, claimed)
 
         counts = await store.inspector.counts()
         assert (counts["vectors"], counts["waiting"]) == (0, 0)

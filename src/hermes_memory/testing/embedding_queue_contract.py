@@ -109,8 +109,8 @@ class EmbeddingQueueContract:
         row = await stored(store, add("a note"))
         jobs = await store.queue.claim(PLENTY, lease=LONG)
 
-        await store.queue.complete({row: EAST}, jobs)
-        await store.queue.complete({row: EAST}, jobs)
+        await store.queue.complete({row: [EAST]}, jobs)
+        await store.queue.complete({row: [EAST]}, jobs)
 
         assert (await store.inspector.counts())["vectors"] == 1
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from hermes_memory.adapters.inmemory.records import Job, Records, content_hash
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import RowId, kind_of
-from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation
+from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
 
 
 class InMemoryEmbeddingQueue:
@@ -39,20 +39,27 @@ class InMemoryEmbeddingQueue:
             job.not_before = now + timedelta(seconds=lease)
         return [self._described(row, job) for row, job in due[:limit]]
 
-    async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         """Keep vectors and end their jobs; see `EmbeddingQueue.complete`.
 
         Raises:
             InvalidInput: A vector has not the dimension of the active generation; none was kept.
         """
-        for vector in vectors.values():
-            self._require_dimension(vector)
+        for parts in vectors.values():
+            for part in parts:
+                self._require_dimension(part)
         for claimed in jobs:
             row = self._records.row(claimed.row)
-            if claimed.row not in vectors or row is None or content_hash(row.content) != claimed.content_hash:
+            if not vectors.get(claimed.row) or row is None or content_hash(row.content) != claimed.content_hash:
                 continue
-            self._records.vectors[claimed.row] = tuple(vectors[claimed.row])
+            self._records.vectors[claimed.row] = tuple(tuple(part) for part in vectors[claimed.row])
             self._records.jobs.pop(claimed.row, None)
+
+    async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        """Keep claimed jobs, or give them back; see `EmbeddingQueue.hold`."""
+        for claimed in jobs:
+            if (job := self._unchanged(claimed)) and job.parked_reason is None:
+                job.not_before = self._records.now() + timedelta(seconds=seconds)
 
     async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         """Give jobs back for a time; see `EmbeddingQueue.postpone`."""

@@ -86,7 +86,7 @@ class Records:
     grants: dict[tuple[Theme, Theme], datetime | None] = field(default_factory=dict)
     delivered: dict[OperationId, Delivered] = field(default_factory=dict)
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
-    vectors: dict[RowId, tuple[float, ...]] = field(default_factory=dict)
+    vectors: dict[RowId, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
     jobs: dict[RowId, Job] = field(default_factory=dict)
 
     def access(self, caller: Caller) -> Access:

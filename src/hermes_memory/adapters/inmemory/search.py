@@ -85,11 +85,15 @@ class InMemorySearch:
         return bm25(document, document.total(), statistics)
 
     def _cosine(self, row: RowId, vector: Sequence[float]) -> float | None:
-        stored = self._records.vectors.get(row)
-        if stored is None or len(stored) != len(vector):
-            return None
-        lengths = math.hypot(*stored) * math.hypot(*vector)
-        return sum(map(mul, stored, vector)) / lengths if lengths else None
+        """Return the cosine of a row's best part."""
+        parts = [part for part in self._records.vectors.get(row, ()) if len(part) == len(vector)]
+        cosines = [cosine for part in parts if (cosine := _cosine(part, vector)) is not None]
+        return max(cosines, default=None)
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float | None:
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return sum(map(mul, one, other)) / lengths if lengths else None
 
 
 def _without_session(scope: Scope) -> Scope:

@@ -11,7 +11,7 @@ from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import columns, subject_of
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Kind, RowId, Theme
-from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation
+from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
@@ -22,8 +22,9 @@ select m.generation, m.model, m.dimension, m.unrelated_cosine, m.related_cosine
 CALIBRATE: Final[LiteralString] = "select hermes_memory.calibrate_generation($1, $2, $3)"
 CLAIM: Final[LiteralString] = "select * from hermes_memory.claim_embedding_jobs($1, $2)"
 DIMENSION: Final[LiteralString] = "select dimension from hermes_memory.embedding_models where generation = $1"
-STORE: Final[LiteralString] = "select hermes_memory.store_vectors($1, $2, $3, $4, $5, $6, $7)"
+STORE: Final[LiteralString] = "select hermes_memory.store_vectors($1, $2, $3, $4, $5, $6, $7, $8)"
 END: Final[LiteralString] = "select hermes_memory.end_embedding_jobs($1, $2, $3, $4)"
+HOLD: Final[LiteralString] = "select hermes_memory.hold_embedding_jobs($1, $2, $3, $4, $5)"
 POSTPONE: Final[LiteralString] = "select hermes_memory.postpone_embedding_jobs($1, $2, $3, $4, $5)"
 PARK: Final[LiteralString] = "select hermes_memory.park_embedding_job($1, $2, $3, $4, $5)"
 BACKLOG: Final[LiteralString] = "select waiting, parked from hermes_memory.embedding_backlog()"
@@ -63,27 +64,26 @@ class PostgresEmbeddingQueue:
                 await transaction.execute(END, generation, *keys)
         return [_job(record) for record in taken if record["content"] is not None]
 
-    async def complete(self, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         """Store vectors and end their jobs; see `EmbeddingQueue.complete`.
 
         Raises:
             InvalidInput: A vector has not the dimension of its generation; none was stored.
         """
-        done = sorted((job for job in jobs if job.row in vectors), key=lambda job: (job.generation, job.row))
+        done = sorted((job for job in jobs if vectors.get(job.row)), key=lambda job: (job.generation, job.row))
         if not done:
             return
         async with self._transaction() as transaction:
             for generation, group in groupby(done, key=lambda job: job.generation):
                 await _store(transaction, generation, vectors, list(group))
 
+    async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        """Keep claimed jobs, or give them back; see `EmbeddingQueue.hold`."""
+        await self._defer(HOLD, jobs, seconds)
+
     async def postpone(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         """Give jobs back for a time; see `EmbeddingQueue.postpone`."""
-        ordered = sorted(jobs, key=lambda job: (job.generation, job.row))
-        if not ordered:
-            return
-        async with self._transaction() as transaction:
-            for generation, group in groupby(ordered, key=lambda job: job.generation):
-                await transaction.execute(POSTPONE, generation, *_keys(group), seconds)
+        await self._defer(POSTPONE, jobs, seconds)
 
     async def park(self, job: EmbeddingJob, reason: str) -> None:
         """Set a job aside; see `EmbeddingQueue.park`."""
@@ -100,20 +100,29 @@ class PostgresEmbeddingQueue:
             else EmbeddingBacklog(waiting=0, parked=0)
         )
 
+    async def _defer(self, statement: LiteralString, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        ordered = sorted(jobs, key=lambda job: (job.generation, job.row))
+        if not ordered:
+            return
+        async with self._transaction() as transaction:
+            for generation, group in groupby(ordered, key=lambda job: job.generation):
+                await transaction.execute(statement, generation, *_keys(group), seconds)
+
     def _transaction(self) -> AbstractAsyncContextManager[Transaction]:
         return self._pool.transaction(None, timeout=self._timeout)
 
 
 async def _store(
-    transaction: Transaction, generation: int, vectors: Mapping[RowId, Sequence[float]], jobs: Sequence[EmbeddingJob]
+    transaction: Transaction, generation: int, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]
 ) -> None:
     dimension = await transaction.fetch_value(DIMENSION, generation)
-    if any(len(vectors[job.row]) != dimension for job in jobs):
+    if any(len(part) != dimension for job in jobs for part in vectors[job.row]):
         raise InvalidInput("a vector has not the dimension of its embedding generation", field="vectors")
     themes, rows, hashes = _keys(jobs)
     kinds = [str(job.kind) for job in jobs]
-    numbers = list(chain.from_iterable(vectors[job.row] for job in jobs))
-    await transaction.execute(STORE, generation, themes, rows, kinds, hashes, dimension, numbers)
+    counts = [len(vectors[job.row]) for job in jobs]
+    numbers = list(chain.from_iterable(part for job in jobs for part in vectors[job.row]))
+    await transaction.execute(STORE, generation, themes, rows, kinds, hashes, counts, dimension, numbers)
 
 
 def _keys(jobs: Iterable[EmbeddingJob]) -> list[list[object]]:

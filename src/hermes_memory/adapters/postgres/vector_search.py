@@ -23,6 +23,9 @@ EF_BEYOND: Final = 300
 """Width of the search in the graph, by rows of the space: recall at ten stays above .98 at a million rows."""
 EF_ALL_THEMES: Final = 100
 EF_MAX: Final = 1_000
+BREADTHS: Final = (2, 16)
+"""Parts taken from the graph for each row that is wanted. Long texts near the question may be there with all their
+parts; when they leave too few rows, the search is made once more and wider."""
 
 ACTIVE: Final[LiteralString] = """
 select i.active_generation as generation, m.dimension
@@ -111,15 +114,25 @@ class VectorSearch:
     async def _nearest(
         self, transaction: Transaction, question: _Question, kind: Kind, facts: Record
     ) -> Sequence[VectorHit]:
-        exact = isinstance(question.scope, SessionScope) or facts[str(kind)] <= self._exact_rows
-        if not exact:
-            await transaction.set_local(*_graph_settings(question, facts[str(kind)], ReadPolicy(facts["read_policy"])))
-        statement = near_statement(kind, facts["generation"], question.scope, exact=exact)
-        found = await transaction.fetch(statement, *question.arguments(kind))
-        return [VectorHit(row=row_of(record), cosine=1.0 - record["distance"]) for record in found]
+        if isinstance(question.scope, SessionScope) or facts[str(kind)] <= self._exact_rows:
+            statement = near_statement(kind, facts["generation"], question.scope, exact=True)
+            return _hits(await transaction.fetch(statement, *question.arguments(kind)))
+        found: Sequence[VectorHit] = []
+        for breadth in BREADTHS:
+            settings = _graph_settings(question, facts[str(kind)], ReadPolicy(facts["read_policy"]), breadth)
+            await transaction.set_local(*settings)
+            statement = near_statement(kind, facts["generation"], question.scope, exact=False, parts_a_row=breadth)
+            found = _hits(await transaction.fetch(statement, *question.arguments(kind)))
+            if len(found) >= question.limit:
+                break
+        return found
 
 
-def _graph_settings(question: _Question, rows: int, policy: ReadPolicy) -> tuple[str, str]:
+def _hits(found: Sequence[Record]) -> Sequence[VectorHit]:
+    return [VectorHit(row=row_of(record), cosine=1.0 - record["distance"]) for record in found]
+
+
+def _graph_settings(question: _Question, rows: int, policy: ReadPolicy, breadth: int) -> tuple[str, str]:
     """Return how to walk the graph.
 
     Within a theme the walk goes on until enough rows have passed the other conditions. Over all themes that everybody
@@ -130,4 +143,4 @@ def _graph_settings(question: _Question, rows: int, policy: ReadPolicy) -> tuple
     else:
         iterate = "relaxed_order"
         width = next((ef for size, ef in EF_TIERS if rows <= size), EF_BEYOND)
-    return f"hnsw.iterative_scan = {iterate}", f"hnsw.ef_search = {min(max(width, question.limit), EF_MAX):d}"
+    return f"hnsw.iterative_scan = {iterate}", f"hnsw.ef_search = {min(max(width, question.limit * breadth), EF_MAX):d}"

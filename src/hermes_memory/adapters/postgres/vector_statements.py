@@ -34,16 +34,17 @@ near as materialized (
    where n.distance <> 'NaN'
    group by n.row_id, n.theme order by 3, 1 limit $4)"""
 
-# The same through the graph, which hands out rows nearly in order, and a row once for each of its parts.
+# The same through the graph, which hands out rows nearly in order, and a row once for each of its parts: so more parts
+# are taken than rows are wanted.
 APPROXIMATE: Final[LiteralString] = """,
 near as materialized (
   select n.row_id, n.theme, min(n.distance) as distance from (
     select v.row_id, v.agent_identity as theme, v.embedding operator(public.<=>) $3::real[]::public.halfvec as distance
       from hermes_memory.{vectors} v
      where {in one theme} (v.agent_identity, v.subject) in (select s.theme, s.subject from spaces s) {and of target}
-     order by v.embedding operator(public.<=>) $3::real[]::public.halfvec limit $4) n
+     order by v.embedding operator(public.<=>) $3::real[]::public.halfvec limit $4 * {parts a row}) n
    where n.distance <> 'NaN'
-   group by n.row_id, n.theme order by 3, 1)"""
+   group by n.row_id, n.theme order by 3, 1 limit $4)"""
 
 # $5 session, $6 shelves. The session's rows first, their vectors by id.
 IN_SESSION: Final[LiteralString] = """,
@@ -86,8 +87,11 @@ def sizes_statement(scope: Scope) -> LiteralString:
     return _in_scope(SIZES, scope)
 
 
-def near_statement(kind: Kind, generation: int, scope: Scope, *, exact: bool) -> str:
+def near_statement(kind: Kind, generation: int, scope: Scope, *, exact: bool, parts_a_row: int = 1) -> str:
     """Return the statement that finds the nearest rows of a kind.
+
+    Args:
+        parts_a_row: How many parts are taken from the graph for each row that is wanted.
 
     Parameters: theme, subjects, vector, limit, then the target for entries; for a session, session and shelves instead.
     """
@@ -96,6 +100,7 @@ def near_statement(kind: Kind, generation: int, scope: Scope, *, exact: bool) ->
         _in_scope(near + ROWS, scope)
         .replace("{vectors}", vectors_table(kind, generation))
         .replace("{in one theme}", "" if isinstance(scope, AllScope | SubjectScope) else "v.agent_identity = $1 and")
+        .replace("{parts a row}", f"{parts_a_row:d}")
         .replace("{and of target}", _OF_TARGET if kind is Kind.ENTRY else "")
     )
 

@@ -30,45 +30,59 @@ begin
 end $$;
 
 -- Stores the vectors of jobs of one generation and ends the jobs. Theme, subject and target are copied from the row,
--- never taken from the worker; a row that changed since is passed over. Vectors come one after the other in `embeddings`,
--- `dimension` numbers each.
+-- never taken from the worker; a row that changed since is passed over. A row has `counts` vectors, one for each part of
+-- its text, which take the place of all it had. They come one after the other in `embeddings`, `dimension` numbers each.
 --
--- The row's lock keeps it from being changed or removed before its vector is there to be removed with it. A row that
+-- The row's lock keeps it from being changed or removed before its vectors are there to be removed with it. A row that
 -- somebody holds is passed over, and its job is due again soon: deliveries change rows in the order in which they were
 -- told to, so waiting for several rows here would end in deadlocks.
 create function hermes_memory.store_vectors(of_generation int, themes text[], ids uuid[], kinds text[], hashes bytea[],
-                                            dimension int, embeddings real[])
+                                            counts int[], dimension int, embeddings real[])
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   entries uuid[];
   turns uuid[];
 begin
   execute format($q$
-    with held as materialized (
-      select r.agent_identity, r.id, r.subject, r.target, u.n
-        from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
+    with told as (
+      select u.*, (sum(u.parts) over (order by u.n) - u.parts)::int as earlier
+        from unnest($1, $2, $3, $4, $5) with ordinality as u(theme, id, kind, hash, parts, n)),
+    held as materialized (
+      select r.agent_identity, r.id, r.subject, r.target, u.earlier, u.parts, u.n
+        from told u
         join hermes_memory.memory_entries r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
        where u.kind = 'entry' for share of r skip locked),
+    gone as (
+      delete from hermes_memory.%1$I v using held h
+       where v.agent_identity = h.agent_identity and v.row_id = h.id and v.part >= h.parts),
     stored as (
-      insert into hermes_memory.%I (agent_identity, row_id, part, subject, target, embedding)
-      select h.agent_identity, h.id, 0, h.subject, h.target,
-             ($5[(h.n - 1) * $6 + 1 : h.n * $6])::public.halfvec from held h order by h.n
+      insert into hermes_memory.%1$I (agent_identity, row_id, part, subject, target, embedding)
+      select h.agent_identity, h.id, p.part, h.subject, h.target,
+             ($6[(h.earlier + p.part) * $7 + 1 : (h.earlier + p.part + 1) * $7])::public.halfvec
+        from held h cross join lateral generate_series(0, h.parts - 1) as p(part) order by h.n, p.part
       on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding)
     select array_agg(h.id) from held h$q$,
-    'entry_vectors_g' || of_generation) into entries using themes, ids, kinds, hashes, embeddings, dimension;
+    'entry_vectors_g' || of_generation) into entries using themes, ids, kinds, hashes, counts, embeddings, dimension;
   execute format($q$
-    with held as materialized (
-      select r.agent_identity, r.id, r.subject, u.n
-        from unnest($1, $2, $3, $4) with ordinality as u(theme, id, kind, hash, n)
+    with told as (
+      select u.*, (sum(u.parts) over (order by u.n) - u.parts)::int as earlier
+        from unnest($1, $2, $3, $4, $5) with ordinality as u(theme, id, kind, hash, parts, n)),
+    held as materialized (
+      select r.agent_identity, r.id, r.subject, u.earlier, u.parts, u.n
+        from told u
         join hermes_memory.conversations r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
        where u.kind = 'turn' for share of r skip locked),
+    gone as (
+      delete from hermes_memory.%1$I v using held h
+       where v.agent_identity = h.agent_identity and v.row_id = h.id and v.part >= h.parts),
     stored as (
-      insert into hermes_memory.%I (agent_identity, row_id, part, subject, embedding)
-      select h.agent_identity, h.id, 0, h.subject,
-             ($5[(h.n - 1) * $6 + 1 : h.n * $6])::public.halfvec from held h order by h.n
+      insert into hermes_memory.%1$I (agent_identity, row_id, part, subject, embedding)
+      select h.agent_identity, h.id, p.part, h.subject,
+             ($6[(h.earlier + p.part) * $7 + 1 : (h.earlier + p.part + 1) * $7])::public.halfvec
+        from held h cross join lateral generate_series(0, h.parts - 1) as p(part) order by h.n, p.part
       on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding)
     select array_agg(h.id) from held h$q$,
-    'turn_vectors_g' || of_generation) into turns using themes, ids, kinds, hashes, embeddings, dimension;
+    'turn_vectors_g' || of_generation) into turns using themes, ids, kinds, hashes, counts, embeddings, dimension;
   delete from hermes_memory.embedding_jobs j using unnest(themes, ids, hashes) as u(theme, id, hash)
    where j.agent_identity = u.theme and j.row_id = u.id and j.generation = of_generation and j.content_hash = u.hash
      and u.id = any (entries || turns);
@@ -95,6 +109,18 @@ returns void language sql security definer set search_path = pg_catalog, pg_temp
      set attempts = j.attempts + 1, not_before = clock_timestamp() + make_interval(secs => seconds)
     from unnest(themes, ids, hashes) as u(theme, id, hash)
    where j.agent_identity = u.theme and j.row_id = u.id and j.generation = of_generation and j.content_hash = u.hash
+$$;
+
+-- Keeps claimed jobs for some more time from now, or gives them back with 0; no attempt is counted.
+create function hermes_memory.hold_embedding_jobs(of_generation int, themes text[], ids uuid[], hashes bytea[],
+                                                  seconds double precision)
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update hermes_memory.embedding_jobs j set not_before = clock_timestamp() + make_interval(secs => seconds)
+    from (select k.agent_identity, k.row_id, k.generation
+            from hermes_memory.embedding_jobs k join unnest(themes, ids, hashes) as u(theme, id, hash)
+              on k.agent_identity = u.theme and k.row_id = u.id and k.content_hash = u.hash
+           where k.generation = of_generation and k.parked_reason is null for update of k skip locked) held
+   where j.agent_identity = held.agent_identity and j.row_id = held.row_id and j.generation = held.generation
 $$;
 
 -- Sets a job aside that cannot succeed.
