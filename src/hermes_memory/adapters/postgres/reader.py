@@ -58,19 +58,21 @@ STANDING: Final[LiteralString] = """
 select null::text as agent_identity, null::uuid as id, null::bytea as subject, null::bytea as content_hash,
        null::timestamptz as updated_at,
        array(select e.lex_key from hermes_memory.memory_entries e
-              where e.agent_identity = $2 and e.subject = any ($3::bytea[])
-              order by e.lex_key desc limit $4) as newest
+              where e.agent_identity = $2 and e.subject = '' order by e.lex_key desc limit $3)
+       || array(select e.lex_key from hermes_memory.memory_entries e
+                 where e.agent_identity = $2 and e.subject = $1 and $1 <> ''
+                 order by e.lex_key desc limit $3) as newest
 union all
 select e.agent_identity, e.id, e.subject, e.content_hash, e.updated_at, null
   from hermes_memory.memory_entries e
- where e.agent_identity = any ($5::text[]) and e.id = any ($6::uuid[])
+ where e.agent_identity = any ($4::text[]) and e.id = any ($5::uuid[])
    and ((e.subject <> '' and e.subject = $1)
         or (e.subject = '' and (e.agent_identity = (select hermes_memory.ctx_theme())
                                 or e.agent_identity in (select unnest(hermes_memory.ctx_themes())))))
 union all
 select c.agent_identity, c.id, c.subject, c.content_hash, null, null
   from hermes_memory.conversations c
- where c.agent_identity = any ($5::text[]) and c.id = any ($6::uuid[])
+ where c.agent_identity = any ($4::text[]) and c.id = any ($5::uuid[])
    and ((c.subject <> '' and c.subject = $1)
         or (c.subject = '' and (c.agent_identity = (select hermes_memory.ctx_theme())
                                 or c.agent_identity in (select unnest(hermes_memory.ctx_themes())))))"""
@@ -140,7 +142,7 @@ class PostgresReader:
             caller,
             timeout,
             STANDING,
-            *(subject_key(caller.subject), caller.theme, own_subjects(caller), MARKS),
+            *(subject_key(caller.subject), caller.theme, MARKS),
             *(themes, ids),
         )
         stored = {_version(record) for record in found}

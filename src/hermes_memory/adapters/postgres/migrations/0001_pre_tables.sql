@@ -87,6 +87,7 @@ create table hermes_memory.memory_entries (
 ) partition by hash (agent_identity);
 create index memory_entries_recent on hermes_memory.memory_entries (agent_identity, updated_at desc);
 create index memory_entries_lex_key on hermes_memory.memory_entries (agent_identity, lex_key);
+create index memory_entries_newest on hermes_memory.memory_entries (agent_identity, subject, lex_key);
 create index memory_entries_subject on hermes_memory.memory_entries (subject) where subject <> '';
 create index memory_entries_source on hermes_memory.memory_entries (source, agent_identity) where source is not null;
 create index memory_entries_session on hermes_memory.memory_entries (agent_identity, session_id)
