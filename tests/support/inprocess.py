@@ -10,6 +10,7 @@ from typing import Final
 import anyio
 
 from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.inmemory.metrics import InMemoryMetrics
 from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
 from hermes_memory.adapters.inmemory.spool import InMemoryLeadership, InMemorySpool
 from hermes_memory.application.accept import Acceptor, CapturePolicy
@@ -17,9 +18,11 @@ from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.guarded_reader import GuardedReader
+from hermes_memory.application.health import Health
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory, Services
 from hermes_memory.application.mirror import Mirror
+from hermes_memory.application.monitor import Monitor
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.spool_access import SpoolAccess
@@ -113,15 +116,33 @@ class InProcess:
             self.acceptor = Acceptor(self.spool, policy=policy or CapturePolicy(), now=utc_now)
             self.mirror = Mirror(self.acceptor, self.notebooks)
         self.stage = EmbedStage(self.queue, embedder, breaker=self.embed_breaker) if embedder else None
+        self.leadership = leadership or InMemoryLeadership()
         self.deliverer = Deliverer(
             self.access,
-            leadership or InMemoryLeadership(),
+            self.leadership,
             self.delivery,
             breaker=self.store_breaker,
             delivered=self._delivered,
         )
         self.link = StoreLink(
             self.preparing.meet, repair=None, breaker=self.store_breaker, opened=self.deliverer.doorbell.ring
+        )
+        self.health = Health(
+            self.spool,
+            self.link,
+            self.deliverer,
+            self.stage,
+            store_breaker=self.store_breaker,
+            embed_breaker=self.embed_breaker,
+        )
+        self.metrics = InMemoryMetrics()
+        self.monitor = Monitor(
+            self.access,
+            self.deliverer,
+            self.stage,
+            self.health,
+            store_breaker=self.store_breaker,
+            embed_breaker=self.embed_breaker,
         )
         self.recall = Recall(
             self.search,
@@ -152,6 +173,8 @@ class InProcess:
                 self.stage,
                 self.store.inspector,
                 self.queue,
+                leadership=self.leadership,
+                health=self.health,
                 store_breaker=self.store_breaker,
                 embed_breaker=self.embed_breaker,
             ),
@@ -164,6 +187,7 @@ class InProcess:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.link.run)
                 tasks.start_soon(self.deliverer.run)
+                tasks.start_soon(self.monitor.run, self.metrics)
                 if self.stage:
                     tasks.start_soon(self.stage.run)
                 yield self.memory

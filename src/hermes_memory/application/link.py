@@ -58,6 +58,11 @@ class StoreLink:
             if self._breaker.state is not BreakerState.CLOSED:
                 await self._repaired(self._repair)
 
+    @property
+    def opened(self) -> bool:
+        """Whether the store has become usable. Any thread may ask."""
+        return self._ready.is_set()
+
     async def usable(self) -> None:
         """Wait until the store is usable, however long it takes."""
         await self._ready.wait()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import anyio
 
+from hermes_memory.application.health import Trouble
 from hermes_memory.application.services import Services
 from hermes_memory.application.status import Status
 from hermes_memory.application.view import View
@@ -113,6 +114,11 @@ class Memory:
             SpoolFull: Too many writes wait for the database; what came before was accepted.
         """
         return await self.services.reconciler.reconcile(caller, timeout=timeout)
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """What is wrong now, as this process knows it; nothing is asked. Any thread may read it."""
+        return self.services.status.troubles()
 
     async def status(self, *, unanswered: str | None = None) -> Status:
         """Return the state of spool, delivery, store and embedder, for operators.

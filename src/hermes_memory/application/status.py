@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
+from hermes_memory.application.health import Health, Trouble
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.installation import Installation, StoreInspector
-from hermes_memory.ports.spool import SpoolStatus
+from hermes_memory.ports.spool import Leadership, SpoolStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +26,17 @@ class Status:
         store_problem: Why not, None when it could.
         rows: Stored rows by kind, empty when the store could not be asked.
         leads: Whether this process is the one that delivers for its home.
+        leader: The process that does, 0 when it is not known which, None when none does.
+        delivered, buried: Writes that this process delivered, or set aside, since it opened the memory.
+        embedded, parked: Rows that it gave a vector, or set aside because the embedder refuses them.
+        troubles: What is wrong, as this process knows it.
         embedder_problem: Why no vectors are made, None when they are or none are wanted.
     """
 
     at: datetime
     spool: SpoolStatus
     leads: bool
+    leader: int | None
     delivered: int
     buried: int
     embedded: int
@@ -42,6 +48,7 @@ class Status:
     generation: Generation | None
     rows: Mapping[str, int]
     embedder_problem: str | None
+    troubles: tuple[Trouble, ...]
 
 
 class StatusReporter:
@@ -55,6 +62,8 @@ class StatusReporter:
         inspector: StoreInspector,
         queue: EmbeddingQueue,
         *,
+        leadership: Leadership,
+        health: Health,
         store_breaker: Breaker,
         embed_breaker: Breaker,
     ) -> None:
@@ -63,8 +72,14 @@ class StatusReporter:
         self._stage = stage
         self._inspector = inspector
         self._queue = queue
+        self._leadership = leadership
+        self._health = health
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
+
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Return what is wrong as this process knows it, without asking anybody. Any thread may call."""
+        return self._health.troubles()
 
     async def report(self, *, unanswered: str | None = None) -> Status:
         """Take the snapshot; a store that does not answer is part of it, not an error."""
@@ -83,6 +98,7 @@ class StatusReporter:
             at=datetime.now(UTC),
             spool=await self._spool.status(),
             leads=self._deliverer.leads,
+            leader=await self._spool.call(self._leadership.leader),
             delivered=self._deliverer.counts.delivered,
             buried=self._deliverer.counts.buried,
             embedded=self._stage.counts.embedded if self._stage else 0,
@@ -94,4 +110,5 @@ class StatusReporter:
             generation=generation,
             rows=rows,
             embedder_problem=self._stage.mismatch if self._stage else None,
+            troubles=self._health.troubles(),
         )

@@ -18,8 +18,10 @@ from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.guarded_reader import GuardedReader
+from hermes_memory.application.health import Health
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory
+from hermes_memory.application.monitor import Monitor
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.services import Services
@@ -163,6 +165,24 @@ class Container(containers.DeclarativeContainer):
         now=providers.Object(utc_now),
     )
     reconciler = providers.Singleton(Reconciler, local.provided.mirror, reader, spool)
+    health = providers.Singleton(
+        Health,
+        local.provided.spool,
+        link,
+        deliverer,
+        stage,
+        store_breaker=store_breaker,
+        embed_breaker=embed_breaker,
+    )
+    monitor = providers.Singleton(
+        Monitor,
+        spool,
+        deliverer,
+        stage,
+        health,
+        store_breaker=store_breaker,
+        embed_breaker=embed_breaker,
+    )
     status = providers.Singleton(
         StatusReporter,
         spool,
@@ -170,6 +190,8 @@ class Container(containers.DeclarativeContainer):
         stage,
         inspector,
         queue,
+        leadership=local.provided.leadership,
+        health=health,
         store_breaker=store_breaker,
         embed_breaker=embed_breaker,
     )

@@ -16,6 +16,7 @@ from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.container import Container
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
 from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.ports.metrics import Metrics
 from hermes_memory.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ async def open_memory(
     local: LocalHalf | None = None,
     secret: Callable[[str], str | None] = os.environ.get,
     wait: float = START_SECONDS,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[Memory]:
     """Open the memory of a home, and close it at the end of the block.
 
@@ -43,6 +45,7 @@ async def open_memory(
         secret: Reads the embedding endpoint's key by the name of its variable.
         wait: Seconds to wait for the database before the block begins; the local embedder is loaded by then too. 0
             begins at once and connects meanwhile.
+        metrics: Takes the memory's numbers every few seconds.
 
     Raises:
         ConfigurationError: A setting is wrong, or the home's state cannot be used safely.
@@ -66,6 +69,7 @@ async def open_memory(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(container.link().run)
             tasks.start_soon(container.deliverer().run)
+            tasks.start_soon(container.monitor().run, metrics)
             if stage := container.stage():
                 tasks.start_soon(stage.run)
             if isinstance(embedder := container.embedder(), LocalEmbedder):

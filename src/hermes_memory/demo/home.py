@@ -17,7 +17,8 @@ from typing import Final
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres, ServerAddress
 from hermes_memory.adapters.embedded_postgres.layout import STATE_DIRECTORY, locate
-from hermes_memory.bootstrap.home import STATE_FOLDER, database_folder
+from hermes_memory.bootstrap.home import database_folder
+from hermes_memory.bootstrap.spools import STATE_FOLDER
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.settings import ENV_PREFIX
 

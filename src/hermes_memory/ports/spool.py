@@ -191,6 +191,10 @@ class Spool(Protocol):
         """Drop operations, waiting or dead, without delivering them; return how many. Unknown ids are passed over."""
         ...
 
+    def full(self) -> bool:
+        """Tell whether the last write was refused for want of room. Cheap: what other processes met is not known."""
+        ...
+
     def status(self) -> SpoolStatus:
         """Return a snapshot for operators."""
         ...

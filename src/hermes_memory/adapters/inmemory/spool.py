@@ -56,6 +56,7 @@ class InMemorySpool:
         self._buried = 0
         self._discarded = 0
         self._refused = 0
+        self._full = False
 
     def put(self, operation: Operation) -> None:
         """Keep an operation."""
@@ -64,6 +65,7 @@ class InMemorySpool:
             if operation.stamp.operation in self._kept:
                 return
             self._check_bounds(size)
+            self._full = False
             self._accepted += 1
             self._bytes += size
             kept = _Kept(sequence=self._accepted, operation=operation, size=size)
@@ -174,6 +176,10 @@ class InMemorySpool:
             self._discarded += len(chosen)
             return len(chosen)
 
+    def full(self) -> bool:
+        """Tell whether the last write was refused for want of room."""
+        return self._full
+
     def status(self) -> SpoolStatus:
         """Return a snapshot for operators."""
         with self._lock:
@@ -230,6 +236,7 @@ class InMemorySpool:
             raise InvalidInput(f"an operation may have {self._max_item_bytes} bytes, this one has {size}: shorten it")
         if len(self._kept) >= self._max_rows or self._bytes + size > self._max_bytes:
             self._refused += 1
+            self._full = True
             raise SpoolFull("the spool is full: nothing was accepted until the database takes what waits")
 
 

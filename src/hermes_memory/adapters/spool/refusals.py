@@ -25,6 +25,11 @@ class Refusals:
         """How many refusals the file does not know of yet."""
         return self._unnoted
 
+    @property
+    def are_due_to_room(self) -> bool:
+        """Whether something was refused for want of room, and there has been none since."""
+        return self._full
+
     def take(self) -> int:
         """Return the refusals to note in the file; give them back when that fails."""
         with self._lock:

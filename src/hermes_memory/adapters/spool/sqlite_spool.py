@@ -198,6 +198,10 @@ class SqliteSpool:
         """Drop operations, waiting or dead, without delivering them; return how many."""
         return self._file.settle(partial(changes.discard, operations=_ids(operations)))
 
+    def full(self) -> bool:
+        """Tell whether writes are refused for want of room, since one was and until there is some again."""
+        return self._refusals.are_due_to_room
+
     def status(self) -> SpoolStatus:
         """Return a snapshot for operators."""
         counted, oldest = self._file.read(_snapshot)

@@ -1,0 +1,1 @@
+"""Metrics for the systems that watch a fleet."""

@@ -1,0 +1,142 @@
+"""Watching a memory from inside: numbers for whoever measures, and one log line for each change of state."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import anyio
+
+from hermes_memory.application.breaker import Breaker, BreakerState
+from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.embed import EmbedStage
+from hermes_memory.application.health import Health, Trouble
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.ports.metrics import Metric, Metrics
+from hermes_memory.ports.spool import SpoolStatus
+
+logger = logging.getLogger(__name__)
+
+WATCH_SECONDS: Final = 0.5
+PUBLISH_EVERY: Final = 10
+"""How many looks at the state come to one reading of the numbers, which opens the spool's file."""
+
+
+class Monitor:
+    """Looks at the state every moment. Belongs to the event loop.
+
+    What is told elsewhere is not told again: the spool tells when it is full, the deliverer what stops it, the link
+    why a store is not usable yet.
+    """
+
+    def __init__(
+        self,
+        spool: SpoolAccess,
+        deliverer: Deliverer,
+        stage: EmbedStage | None,
+        health: Health,
+        *,
+        store_breaker: Breaker,
+        embed_breaker: Breaker,
+    ) -> None:
+        self._spool = spool
+        self._deliverer = deliverer
+        self._stage = stage
+        self._health = health
+        self._store_breaker = store_breaker
+        self._embed_breaker = embed_breaker
+        self._leads = False
+        self._served = False
+        self._store_away = False
+        self._embedder_away = False
+
+    async def run(self, metrics: Metrics | None = None) -> None:
+        """Watch until cancelled, and hand the numbers to `metrics`."""
+        while True:
+            if metrics is not None:
+                await self._publish(metrics)
+            for _ in range(PUBLISH_EVERY):
+                self.look()
+                await anyio.sleep(WATCH_SECONDS)
+
+    def look(self) -> None:
+        """Tell what has changed since the last look."""
+        troubles = self._health.troubles()
+        self._note_store(served=self._health.served, away=Trouble.STORE in troubles)
+        self._note_embedder(away=Trouble.EMBEDDER in troubles)
+        self._note_leader(leads=self._deliverer.leads)
+
+    async def readings(self) -> Mapping[Metric, float]:
+        """Return the numbers as they are now.
+
+        Raises:
+            StoreUnavailable: The spool cannot be read for now.
+        """
+        status = await self._spool.status()
+        embedding = self._stage.counts if self._stage else None
+        return {
+            **_spool_readings(status),
+            Metric.LEADER: float(self._deliverer.leads),
+            Metric.DELIVERED: self._deliverer.counts.delivered,
+            Metric.EMBEDDED: embedding.embedded if embedding else 0,
+            Metric.PARKED: embedding.parked if embedding else 0,
+            Metric.STORE_BREAKER_OPEN: float(self._store_breaker.state is not BreakerState.CLOSED),
+            Metric.EMBED_BREAKER_OPEN: float(self._embed_breaker.state is not BreakerState.CLOSED),
+            Metric.DEGRADED: float(bool(self._health.troubles())),
+        }
+
+    async def _publish(self, metrics: Metrics) -> None:
+        try:
+            metrics.publish(await self.readings())
+        except HermesMemoryError as error:
+            # The deliverer reads the same file and tells what is wrong with it.
+            logger.debug("there are no numbers for now", extra={"action": "metrics.wait", "cause": str(error)})
+
+    def _note_store(self, *, served: bool, away: bool) -> None:
+        if not served:
+            return
+        if not self._served:
+            logger.info("the database is usable", extra={"action": "store.usable"})
+        elif away and not self._store_away:
+            logger.warning(
+                "the database is out of reach: writes wait in the spool, and recall finds nothing",
+                extra={"action": "store.away"},
+            )
+        elif self._store_away and not away:
+            logger.info("the database answers again", extra={"action": "store.back"})
+        self._served, self._store_away = True, away
+
+    def _note_embedder(self, *, away: bool) -> None:
+        if away and not self._embedder_away:
+            logger.warning("the embedder is of no use now: recall works by words", extra={"action": "embedder.away"})
+        elif self._embedder_away and not away:
+            logger.info("the embedder is of use again", extra={"action": "embedder.back"})
+        self._embedder_away = away
+
+    def _note_leader(self, *, leads: bool) -> None:
+        if leads and not self._leads:
+            logger.info("this process delivers for its home now", extra={"action": "leader.gained"})
+        elif self._leads and not leads:
+            logger.info("this process delivers for its home no more", extra={"action": "leader.lost"})
+        self._leads = leads
+
+
+def _spool_readings(status: SpoolStatus) -> Mapping[Metric, float]:
+    oldest = status.oldest_accepted_at
+    age = 0.0 if oldest is None else max((datetime.now(UTC) - oldest).total_seconds(), 0.0)
+    return {
+        Metric.SPOOL_ACCEPTED: status.accepted,
+        Metric.SPOOL_DELIVERED: status.delivered,
+        Metric.SPOOL_BURIED: status.buried,
+        Metric.SPOOL_DISCARDED: status.discarded,
+        Metric.SPOOL_REFUSED: status.refused,
+        Metric.SPOOL_DEPTH: status.depth,
+        Metric.SPOOL_DEAD: status.dead,
+        Metric.SPOOL_BYTES: status.stored_bytes,
+        Metric.SPOOL_FILL: status.fill,
+        Metric.SPOOL_OLDEST_AGE: age,
+        Metric.SPOOL_QUARANTINED: status.quarantined,
+    }
