@@ -78,6 +78,7 @@ def test_letters_that_only_look_accented_stay_apart() -> None:
         ("10.0.0.1:5432", ["10.0.0.1:5432", "10.0.0.1", "10", "0", "0", "1", "5432"]),
         ("a3f9c2e1b0d4", ["a3f9c2e1b0d4"]),
         ("C++ and C#", ["c++", "c", "and", "c#", "c"]),
+        ("1,234,56", ["1", "234", "56"]),
         ("5432", ["5432"]),
         ("std::vector", ["std::vector", "std", "vector"]),
         ("8th", ["8th", "8", "th"]),
@@ -206,6 +207,10 @@ def test_a_document_is_indexed_up_to_a_number_of_lexemes() -> None:
 )
 def test_time_grows_with_the_length_of_the_text_and_not_faster(unit: str) -> None:
     assert grows_linearly(on_repeated(analyzer.analyze, unit), largest=400_000)
+
+
+def test_an_amount_that_ends_wrongly_is_not_looked_for_again_within_itself() -> None:
+    assert grows_linearly(on_repeated(analyzer.analyze, ",234", ending=",2"), largest=400_000)
 
 
 def test_the_content_words_of_a_text_leave_out_what_only_holds_it_together() -> None:

@@ -34,7 +34,7 @@ _TOPIC_JACCARD: Final = 0.4
 _CHANGE_CONTAINMENT: Final = 0.5
 _CHANGE_JACCARD: Final = 0.2
 
-_PLAIN_WORDS: Final = re.compile(r"\w+(?:[-.:/]\w+)*+")
+_PLAIN_WORDS: Final = re.compile(r"\w+(?:[-.:/]\w+)*")
 _QUANTITY: Final = re.compile(r"v?\d")
 _QUESTION_MARKS: Final = ("?", "？", "؟")
 _WEEKDAYS: Final = (
