@@ -16,7 +16,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres, find_binaries
+from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
 from hermes_memory.adapters.embedded_postgres import server as server_module
 from hermes_memory.adapters.embedded_postgres.account import choose_account
 from hermes_memory.adapters.embedded_postgres.filelock import FileLock
@@ -224,13 +224,14 @@ def test_a_server_that_hangs_costs_a_bounded_wait_and_is_not_replaced(root: Path
 async def test_a_server_started_by_hand_is_joined(root: Path) -> None:
     postgres = supervisor(root)
     dsn = postgres.acquire().dsn()
+    programs = Path(f"/proc/{leader_below(root)}/exe").resolve().parent  # a copy, where the installed ones are private
     postgres.release()
     (root / "postgres" / "run").chmod(0o700)
     record = f'{{"socket_directory": "{root / "postgres" / "run"}", "port": 5432}}'
     (root / "postgres" / "server.json").write_text(record)
     data = root / "postgres" / "pgdata"
     owner = data.stat() if os.geteuid() == 0 else None
-    starter = [str(find_binaries().program("pg_ctl")), "start", "-w", "-s", "-D", str(data), "-l", "/dev/null"]
+    starter = [str(programs / "pg_ctl"), "start", "-w", "-s", "-D", str(data), "-l", "/dev/null"]
     subprocess.run(
         starter, check=True, user=owner.st_uid if owner else None, group=owner.st_gid if owner else None, timeout=60
     )
@@ -382,14 +383,15 @@ def _is_free(path: Path) -> bool:
 
 
 def test_a_start_lock_that_is_never_given_up_costs_a_bounded_wait(root: Path) -> None:
-    postgres = supervisor(root, start_timeout=0.3)
+    hasty = supervisor(root, start_timeout=0.3)
     with FileLock(start_lock_path(root / "postgres")) as other:
         assert other.try_exclusive()
 
         with pytest.raises(StoreUnavailable, match="another process"):
-            postgres.acquire()
-    postgres.acquire()
-    postgres.release()
+            hasty.acquire()
+    patient = supervisor(root)
+    patient.acquire()
+    patient.release()
     assert postgres_below(root) == []
 
 
