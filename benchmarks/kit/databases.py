@@ -1,4 +1,4 @@
-"""Databases of a run on the embedded server or on a given one: made from a template, dropped at the end."""
+"""Databases of a run on the embedded server or on a given one, made from templates."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ _EXISTS = "select exists (select from pg_roles where rolname = $1)"
 
 
 class Databases:
-    """Makes databases and roles with names of its own, and drops them all when it is left."""
+    """Makes databases and roles with names of its own, and drops them all at the end, unless the server goes too.
 
-    def __init__(self, admin_dsn: str) -> None:
-        """Work on the server of `admin_dsn`, a superuser's connection URL."""
+    None is dropped before: that makes the server write out everything it holds, in the middle of measurements.
+    """
+
+    def __init__(self, admin_dsn: str, *, lasting: bool) -> None:
+        """Work on the server of `admin_dsn`, a superuser's connection URL; a `lasting` one is left as it was."""
         self.admin_dsn = admin_dsn
+        self._lasting = lasting
         self._mark = f"bench_{secrets.token_hex(4)}"
         self._number = 0
         self._databases: list[str] = []
@@ -36,11 +40,11 @@ class Databases:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for name in reversed(self._databases[:]):
-            await self.drop(name)
-        for role in [*self._roles, *([] if self._owner_was_there else [OWNER])]:
-            await self.connection.execute(f"drop role if exists {role}")
-        await self.connection.close()
+        try:
+            if self._lasting:
+                await self._drop_all()
+        finally:
+            await self.connection.close()
 
     @property
     def connection(self) -> asyncpg.Connection:
@@ -69,17 +73,18 @@ class Databases:
         self._databases.append(name)
         return name
 
-    async def drop(self, name: str) -> None:
-        """Drop a database, ending the connections to it."""
-        await self.connection.execute(f"drop database if exists {name} with (force)")
-        self._databases.remove(name)
-
     def dsn(self, database: str, role: str | None = None) -> str:
         """Return the connection URL of a database for the superuser, or for a role of this run."""
         parts = urlsplit(self.admin_dsn)
         place = parts.netloc.rpartition("@")[2]
         login = parts.netloc if role is None else f"{role}:{quote(self._roles[role])}@{place}"
         return urlunsplit(parts._replace(netloc=login, path=f"/{database}"))
+
+    async def _drop_all(self) -> None:
+        for name in self._databases:
+            await self.connection.execute(f"drop database if exists {name} with (force)")
+        for role in [*self._roles, *([] if self._owner_was_there else [OWNER])]:
+            await self.connection.execute(f"drop role if exists {role}")
 
     async def connections(self, role: str) -> int:
         """Count the connections that a role has now."""

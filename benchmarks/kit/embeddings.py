@@ -24,7 +24,7 @@ DISTINCT: Final = 64
 async def endpoint() -> AsyncIterator[Endpoint]:
     """Run the endpoint in a process of its own; it ends with the block, and with this process."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.kit.embeddings", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        sys.executable, __file__, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     try:
         if process.stdout is None or process.stdin is None:

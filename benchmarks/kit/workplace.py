@@ -48,8 +48,13 @@ def embedded_server(directory: Path) -> Iterator[str]:
 
 
 def _supervisor(directory: Path) -> EmbeddedPostgres:
+    # Nothing of it is kept, so nothing need be written out at its end.
     return EmbeddedPostgres(
-        directory / "postgres", settings=SERVER_SETTINGS, state_directory=directory / "state", start_timeout=60.0
+        directory / "postgres",
+        settings=SERVER_SETTINGS,
+        state_directory=directory / "state",
+        start_timeout=60.0,
+        stop_timeout=0.5,
     )
 
 

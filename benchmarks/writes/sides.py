@@ -20,6 +20,8 @@ from hermes_memory.settings import ENV_PREFIX, Settings
 
 AGENT: Final = str(Path(__file__).with_name("agent.py"))
 MIGRATE_SECONDS: Final = 60.0
+PARTITIONS: Final = 8
+"""As the embedded database of a home has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class Side(Protocol):
         ...
 
     async def bench(self, latency_ms: int) -> Bench:
-        """Make a database and a home, to be dropped by `Databases.drop`."""
+        """Make a database and a home."""
         ...
 
     def agent(self, bench: Bench, *, sync: str = "FULL", first: int = 0, probe: Path | None = None) -> Agent:
@@ -122,6 +124,7 @@ class Ours(_Common):
             ),
             runtime_role=self.role,
             runtime_password=password,
+            partitions=PARTITIONS,
         )
 
     def agent(self, bench: Bench, *, sync: str = "FULL", first: int = 0, probe: Path | None = None) -> Agent:
