@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +12,12 @@ from hermes_memory.application.status import Status
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.cli.findings import Finding, Level
+from hermes_memory.cli.spool_checks import other_spools, spool_findings
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
 from hermes_memory.hermes.install import shim_directory
 from hermes_memory.hermes.interpreters import detect_name_clash, interpreter_of_hermes
 from hermes_memory.settings import Settings
 
-OLD_SECONDS: Final = 300.0
 PROBE: Final = "The meeting is on Tuesday."
 
 
@@ -31,6 +30,7 @@ async def examine(home: Path, wait: float) -> Sequence[Finding]:
         return [*findings, Finding(check="settings", level=Level.ERROR, message=str(error))]
     findings.append(_ok("settings", f"{_store(settings)}; embedder {settings.embedder}; home {settings.home}"))
     findings += [finding async for finding in _embedder(settings)]
+    findings += other_spools(settings)
     try:
         async with open_memory(settings, wait=0) as memory:
             findings += [finding async for finding in _memory(memory, wait)]
@@ -82,7 +82,8 @@ async def _memory(memory: Memory, wait: float) -> AsyncIterator[Finding]:
     except HermesMemoryError as error:
         problem = error
     status = await memory.status(unanswered=str(problem) if problem else None)
-    yield _spool(status)
+    for finding in spool_findings(status):
+        yield finding
     if problem is not None:
         down = isinstance(problem, StoreUnavailable)
         yield Finding(check="database", level=Level.ERROR, message=str(problem), down=down)
@@ -99,20 +100,6 @@ async def _memory(memory: Memory, wait: float) -> AsyncIterator[Finding]:
     if not installation.problems:
         yield _ok("wall", "the runtime role is unprivileged and row-level security holds")
     yield _vectors(status)
-
-
-def _spool(status: Status) -> Finding:
-    spool = status.spool
-    if spool.dead:
-        return Finding(
-            check="spool",
-            level=Level.ERROR,
-            message=f"{spool.dead} writes were refused by the database for good; they are kept with their reasons",
-        )
-    age = (datetime.now(UTC) - spool.oldest_accepted_at).total_seconds() if spool.oldest_accepted_at else 0.0
-    if age > OLD_SECONDS:
-        return _warning("spool", f"{spool.depth} writes wait, the oldest for {age:.0f} s: is the database reachable?")
-    return _ok("spool", f"{spool.depth} writes wait, {spool.accepted} accepted ever")
 
 
 def _vectors(status: Status) -> Finding:

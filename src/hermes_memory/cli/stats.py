@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from typing import Any
 
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.status import Status
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, wait_option, with_memory
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
+from hermes_memory.cli.spool_lines import age_of, leader_line
 from hermes_memory.domain.errors import HermesMemoryError
 
 
@@ -44,17 +45,23 @@ def carry_out(given: argparse.Namespace) -> int:
     return WORK_REMAINS if status.spool.depth or status.spool.dead else DONE
 
 
-def _lines(status: Status) -> list[str]:
+def _lines(status: Status) -> Iterator[str]:
     spool = status.spool
-    age = (datetime.now(UTC) - spool.oldest_accepted_at).total_seconds() if spool.oldest_accepted_at else 0.0
-    rows = ", ".join(f"{count:,} {name}" for name, count in status.rows.items()) or "unknown"
-    lines = [
-        f"stored     {rows}",
-        f"spool      {spool.depth:,} waiting (oldest {age:.0f} s), {spool.dead:,} dead, {spool.accepted:,} accepted",
-        f"database   {status.installation.server if status.installation else status.store_problem}",
-    ]
+    yield f"stored     {', '.join(f'{count:,} {name}' for name, count in status.rows.items()) or 'unknown'}"
+    yield (
+        f"spool      {spool.depth:,} waiting (oldest {age_of(spool):.0f} s), {spool.dead:,} dead, "
+        f"{spool.fill:.1%} of its room taken"
+    )
+    yield (
+        f"ever       {spool.accepted:,} accepted, {spool.delivered:,} delivered, {spool.buried:,} buried, "
+        f"{spool.discarded:,} purged, {spool.refused:,} refused"
+    )
+    yield f"leader     {leader_line(status.leader)}"
+    yield f"database   {status.installation.server if status.installation else status.store_problem}"
     if status.generation:
-        lines.append(f"vectors    {status.generation.model}, {status.generation.dimension} dimensions")
+        yield f"vectors    {status.generation.model}, {status.generation.dimension} dimensions"
     if status.embedder_problem:
-        lines.append(f"embedder   {status.embedder_problem}")
-    return lines
+        yield f"embedder   {status.embedder_problem}"
+    yield f"breakers   database {status.store_breaker}, embedder {status.embed_breaker}"
+    if status.troubles:
+        yield f"degraded   {', '.join(status.troubles)}"
