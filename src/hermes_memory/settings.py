@@ -118,9 +118,18 @@ class Settings(BaseSettings):
     )
     embed_read_timeout: float = Field(2.0, gt=0, le=60, description="Seconds to wait for a question's vector.")
     embed_write_timeout: float = Field(30.0, gt=0, le=600, description="Seconds to wait for a batch to store.")
-    embed_batch: int = Field(32, ge=1, le=256, description="Texts sent to the embedder at once.")
+    embed_batch: int = Field(64, ge=1, le=256, description="Most texts sent to the embedder at once.")
     embed_parallel: int = Field(
-        4, ge=1, le=16, description="Batches in flight at an endpoint. The local model takes one at a time."
+        8,
+        ge=1,
+        le=16,
+        description="Most batches in flight at an endpoint, fewer while it is slow. The local model takes one.",
+    )
+    embed_part_tokens: int | None = Field(
+        None,
+        ge=16,
+        le=8192,
+        description="Longer texts get a vector for each part of about so many tokens. Default 64 local, 256 else.",
     )
     embed_policy: Literal["all", "substantive_only", "none"] = Field(
         "all", description="Which captured turns get a vector. All of them stay searchable by text."

@@ -34,7 +34,7 @@ class Bench:
     generation: Generation | None = None
     batch: int = 8
     parallel: int = 2
-    lease: float | None = None
+    lease: float = 15.0
     breaker: Breaker = field(default_factory=embed_breaker)
 
     def __post_init__(self) -> None:
@@ -101,34 +101,37 @@ async def test_each_row_gets_the_vector_of_its_own_text(bench: Bench) -> None:
     assert hits[0].cosine == pytest.approx(1.0)
 
 
-async def test_no_more_batches_are_in_flight_than_allowed() -> None:
-    class Counting(FaultyEmbedder):
-        under_way, most = 0, 0
+async def test_calls_overlap_up_to_the_bound() -> None:
+    class Held(FaultyEmbedder):
+        under_way = 0
+        release = anyio.Event()
 
         async def embed_documents(self, texts: Sequence[str], *, timeout: float) -> Sequence[Sequence[float]]:
             self.under_way += 1
-            self.most = max(self.most, self.under_way)
-            await anyio.sleep(0.002)
+            if self.storing.calls >= 6:
+                await self.release.wait()
             self.under_way -= 1
             return await super().embed_documents(texts, timeout=timeout)
 
-    embedder = Counting()
+    embedder = Held()
     bench = Bench(embedder=embedder, batch=1, parallel=3)
-    await bench.store_notes(*notes(12))
-    await bench.embed_all()
+    await bench.store_notes(*notes(30))
+    async with bench.running():
+        await until(lambda: embedder.under_way == 3)
+        await anyio.sleep(0.05)
+        most = embedder.under_way
+        embedder.release.set()
+        await until(lambda: bench.stage.counts.embedded == 30)
 
-    assert embedder.most == 3
+    assert most == 3
 
 
-@pytest.mark.parametrize(("given", "used"), [(None, 20.0), (7.0, 7.0)])
-async def test_rows_are_claimed_for_as_long_as_said_or_as_a_repeated_batch_takes(
-    given: float | None, used: float
-) -> None:
-    bench = Bench(lease=given)
+async def test_rows_are_claimed_for_as_long_as_said() -> None:
+    bench = Bench(lease=7.0)
     await bench.store_notes("the vault is number 13")
     await bench.embed_all()
 
-    assert set(bench.queue.leases) == {used}
+    assert set(bench.queue.leases) == {7.0}
 
 
 async def test_rows_that_are_stored_later_are_embedded_when_the_bell_rings(
@@ -172,7 +175,7 @@ async def test_an_embedder_that_is_broken_as_a_whole_parks_nothing_and_all_is_em
         await until(lambda: bench.stage.counts.embedded == 10)
 
     assert (parked, waiting) == ([], 10)
-    assert {text for text, _ in bench.queue.postponed} == set(notes(10))
+    assert bench.queue.postponed == []
     assert await bench.backlog() == EmbeddingBacklog(waiting=0, parked=0)
 
 
@@ -198,9 +201,11 @@ async def test_rows_wait_for_as_long_as_the_endpoint_asks(bench: Bench) -> None:
     await bench.store_notes("the vault is number 13")
     bench.embedder.storing.come(EmbedderUnavailable("busy", retry_after=40.0))
     async with bench.running():
-        await until(lambda: bench.queue.postponed)
+        await until(lambda: bench.queue.held)
+        await until(lambda: bench.queue.asking.calls >= 5)
 
-    assert bench.queue.postponed == [("the vault is number 13", 40.0)]
+    assert bench.queue.held == [("the vault is number 13", 0.0)]
+    assert bench.embedder.storing.calls == 1
 
 
 async def test_an_embedder_known_to_be_down_is_left_alone_and_no_row_is_claimed() -> None:
@@ -268,14 +273,13 @@ async def test_without_a_generation_nothing_is_embedded_and_nothing_fails(caplog
 async def test_a_generation_that_was_never_measured_is_measured_once(bench: Bench) -> None:
     bench = Bench(generation=replace(bench.embedder.generation, unrelated=None, related=None))
     await bench.store_notes("the vault is number 13")
-    await bench.embed_all()
-    measured = await bench.store.queue.active()
+    async with bench.running():
+        while (measured := await bench.store.queue.active()) is None or measured.unrelated is None:
+            await anyio.sleep(0.002)
     queries = bench.embedder.querying.calls
     await bench.store_notes("the rocket is called Ariane")
     await bench.embed_all()
 
-    assert measured is not None
-    assert measured.unrelated is not None
     assert measured.related is not None
     assert -1 <= measured.unrelated < measured.related <= 1
     assert bench.embedder.querying.calls == queries

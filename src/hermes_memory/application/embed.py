@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import anyio
+from anyio.abc import TaskGroup
 
-from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.calibration import measure
 from hermes_memory.application.doorbell import Doorbell
+from hermes_memory.application.embed_batches import Batch, Sorted, packed, sort_out
+from hermes_memory.application.embed_calls import PROBE, Answer, EmbedCalls
+from hermes_memory.application.leases import DEFAULT_LEASE, Leases
+from hermes_memory.application.throttle import Throttle
+from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
     DeliveryRejected,
@@ -24,15 +32,25 @@ from hermes_memory.domain.errors import (
 from hermes_memory.domain.model import RowId
 from hermes_memory.ports.embedding import Embedder, EmbeddingJob, EmbeddingQueue, Generation, PartVectors
 
+__all__ = ["PROBE", "EmbedCounts", "EmbedStage"]
+
 logger = logging.getLogger(__name__)
 
 IDLE_SECONDS: Final = 1.0
 TROUBLE_SECONDS: Final = 2.0
-POSTPONE_SECONDS: Final = 1.0
+PROBE_PAUSES: Final = (1.0, 2.0, 5.0)
+"""Seconds between probes of an embedder that answers wrongly; the last one repeats."""
+MEASURE_SECONDS: Final = 30.0
+"""Seconds until a model that could not be measured is measured again."""
+BACKOFF: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Seconds until a row is tried again that the embedder failed on; after the last it is parked."""
 STORE_PAUSES: Final = (0.2, 1.0)
 """Seconds between the tries to store vectors that are made already."""
+STORES_AT_ONCE: Final = 2
+"""Leaves connections of the pool to deliveries and questions."""
+MOST_UNSTORED: Final = 4
+"""Batches with vectors that wait for the store, beyond which no more are made."""
 STORE_TROUBLE: Final = (StoreUnavailable, SchemaNotApplied, DeadlineExceeded, DeliveryRejected)
-PROBE: Final = "The meeting is on Tuesday."
 
 
 @dataclass(slots=True)
@@ -44,7 +62,11 @@ class EmbedCounts:
 
 
 class EmbedStage:
-    """Works through the queue of rows without a vector. All methods belong to the event loop."""
+    """Works through the queue of rows without a vector. All methods belong to the event loop.
+
+    Calls to the embedder overlap, so that its latency costs little, and `Throttle` says how many and how large. An
+    embedder that fails on everything is left alone and probed; no row is claimed meanwhile.
+    """
 
     def __init__(
         self,
@@ -52,60 +74,84 @@ class EmbedStage:
         embedder: Embedder,
         *,
         breaker: Breaker,
-        batch: int = 32,
-        parallel: int = 4,
+        batch: int = 64,
+        parallel: int = 8,
         timeout: float = 30.0,
-        lease: float | None = None,
+        lease: float = DEFAULT_LEASE,
+        chunk: ChunkPolicy | None = None,
     ) -> None:
-        """Embed `parallel` batches of `batch` texts at a time, each within `timeout` seconds.
+        """Embed up to `parallel` batches of up to `batch` texts at a time, each within `timeout` seconds.
 
         Args:
-            lease: Seconds for which claimed rows are this worker's: no longer than a claim takes to be worked off,
-                because the rows of a worker that dies wait for that long. Default: enough for one repeated batch.
+            lease: Seconds for which claimed rows are this worker's unless it says that it still works on them.
+            chunk: How long texts are cut.
         """
         self._queue = queue
         self._embedder = embedder
         self._breaker = breaker
-        self._batch = batch
-        self._parallel = parallel
         self._timeout = timeout
-        self._lease = timeout * 2 + 10 if lease is None else lease
+        self._chunk = chunk or ChunkPolicy()
+        self._throttle = Throttle(most=parallel, size=batch)
+        self._calls = EmbedCalls(embedder, breaker=breaker, throttle=self._throttle, timeout=timeout)
+        self._leases = Leases(queue, lease)
+        self._storing = anyio.Semaphore(STORES_AT_ONCE)
+        self._ready: deque[Batch] = deque()
+        self._flying = 0
+        self._unstored = 0
+        self._probes = 0
+        self._probe_at = 0.0
+        self._measure_at = 0.0
+        self._trouble = False
         self.doorbell = Doorbell()
         self.counts = EmbedCounts()
         self.mismatch: str | None = None
 
-    async def run(self) -> None:
-        """Embed until cancelled."""
-        while True:
-            try:
-                pause = await self._round()
-            except STORE_TROUBLE as error:
-                _note(error)
-                pause = TROUBLE_SECONDS
-            except Exception:
-                logger.exception("embedding met an unexpected error", extra={"action": "embed.fault"})
-                pause = TROUBLE_SECONDS
-            if pause:
-                await self.doorbell.wait(pause)
+    @property
+    def problem(self) -> str | None:
+        """Why no vectors are made, None when they are."""
+        return self.mismatch or self._calls.problem
 
-    async def _round(self) -> float:
+    async def run(self) -> None:
+        """Embed until cancelled; what was claimed is then given back."""
+        try:
+            async with anyio.create_task_group() as work:
+                work.start_soon(self._leases.renew)
+                while True:
+                    pause = await self._safely(work)
+                    if pause:
+                        await self.doorbell.wait(pause)
+        finally:
+            self._ready.clear()
+            await self._leases.give_all_back()
+
+    async def _safely(self, work: TaskGroup) -> float:
+        try:
+            return await self._round(work)
+        except STORE_TROUBLE as error:
+            _note(error)
+        except Exception:
+            logger.exception("embedding met an unexpected error", extra={"action": "embed.fault"})
+        return TROUBLE_SECONDS
+
+    async def _round(self, work: TaskGroup) -> float:
+        """Start as many batches as may be under way; return the seconds to wait for news."""
+        if self._trouble:
+            self._trouble = False
+            return TROUBLE_SECONDS
+        free = self._throttle.limit - self._flying
+        if free <= 0 or self._unstored >= MOST_UNSTORED:
+            return IDLE_SECONDS  # the next batch that ends rings
         generation = await self._queue.active()
         if generation is None or not self._fits(generation):
             return TROUBLE_SECONDS
-        if not self._breaker.allows():
-            return IDLE_SECONDS
-        if generation.unrelated is None:
-            await self._calibrate(generation)
-        jobs = await self._queue.claim(self._batch * self._parallel, lease=self._lease)
-        if not jobs:
-            return IDLE_SECONDS
-        troubles: list[HermesMemoryError] = []
-        async with anyio.create_task_group() as group:
-            for start in range(0, len(jobs), self._batch):
-                group.start_soon(self._embed_apart, jobs[start : start + self._batch], troubles)
-        if troubles:
-            return TROUBLE_SECONDS
-        return 0.0 if self._breaker.allows() else IDLE_SECONDS
+        if pause := await self._embedder_pause():
+            await self._give_ready_back()
+            return pause
+        self._calibrate_beside(work, generation)
+        if not self._ready:
+            await self._claim(free * self._throttle.size, generation)
+        started = self._start(work, free)
+        return 0.0 if started else IDLE_SECONDS
 
     def _fits(self, generation: Generation) -> bool:
         configured = (self._embedder.model, self._embedder.dimension)
@@ -120,67 +166,122 @@ class EmbedStage:
         )
         return False
 
+    async def _embedder_pause(self) -> float:
+        """Return how long to leave the embedder alone, 0 when it works. Probes it when it is time to.
+
+        The probe is sent whether rows wait or not: recall asks the embedder only while the breaker lets it.
+        """
+        if self._calls.problem is None and self._breaker.state is BreakerState.CLOSED:
+            self._probes = 0
+            return min(self._throttle.pause, IDLE_SECONDS)
+        wait = self._breaker.retry_after
+        wait = IDLE_SECONDS if wait is None else max(wait, self._probe_at - time.monotonic())
+        if wait > 0:
+            return min(wait, IDLE_SECONDS)
+        if await self._calls.probe():
+            return 0.0
+        self._probe_at = time.monotonic() + PROBE_PAUSES[min(self._probes, len(PROBE_PAUSES) - 1)]
+        self._probes += 1
+        return min(PROBE_PAUSES[0], IDLE_SECONDS)
+
+    def _calibrate_beside(self, work: TaskGroup, generation: Generation) -> None:
+        if generation.unrelated is None and time.monotonic() >= self._measure_at:
+            self._measure_at = time.monotonic() + MEASURE_SECONDS
+            work.start_soon(self._calibrate, generation)
+
     async def _calibrate(self, generation: Generation) -> None:
         try:
             with self._breaker.guard():
                 unrelated, related = await measure(self._embedder, timeout=self._timeout)
-        except (EmbedderUnavailable, EmbeddingRejected) as error:
+            await self._queue.calibrate(generation.number, unrelated=unrelated, related=related)
+        except (EmbedderUnavailable, EmbeddingRejected, *STORE_TROUBLE) as error:
             logger.info("calibration waits", extra={"action": "embed.calibrate", "cause": type(error).__name__})
-            return
-        await self._queue.calibrate(generation.number, unrelated=unrelated, related=related)
 
-    async def _embed_apart(self, jobs: Sequence[EmbeddingJob], troubles: list[HermesMemoryError]) -> None:
-        """Embed a batch; trouble with the store is noted and does not end the batches beside it."""
+    async def _claim(self, wanted: int, generation: Generation) -> None:
+        jobs = await self._queue.claim(wanted, lease=self._leases.seconds)
+        self._leases.take(jobs)
+        other = [job for job in jobs if job.generation != generation.number]  # switched between the two questions
+        if other:
+            await self._leases.give_back(other)
+        own = [job for job in jobs if job.generation == generation.number]
+        self._ready.extend(packed(own, self._chunk, self._throttle.size))
+
+    def _start(self, work: TaskGroup, free: int) -> int:
+        started = 0
+        while self._ready and started < free:
+            self._flying += 1
+            started += 1
+            work.start_soon(self._fly, self._ready.popleft())
+        return started
+
+    async def _fly(self, batch: Batch) -> None:
+        """Embed a batch and store it; trouble is noted and does not end the batches beside it."""
         try:
-            await self._embed(jobs)
+            found = sort_out(batch, await self._embedded(batch))
+            await self._settle(found, batch)
         except STORE_TROUBLE as error:
             _note(error)
-            troubles.append(error)
+            self._trouble = True
+        except Exception:
+            logger.exception("embedding met an unexpected error", extra={"action": "embed.fault"})
+            self._trouble = True
+        finally:
+            self._leases.forget(batch.jobs)
+            self.doorbell.ring()
 
-    async def _embed(self, jobs: Sequence[EmbeddingJob]) -> None:
+    async def _embedded(self, batch: Batch) -> Sequence[Answer]:
         try:
-            with self._breaker.guard():
-                vectors = await self._embedder.embed_documents([job.text for job in jobs], timeout=self._timeout)
-        except EmbedderUnavailable as error:
-            await self._queue.postpone(jobs, error.retry_after or POSTPONE_SECONDS)
-            return
-        except EmbeddingRejected as error:
-            if await self._probe():
-                await self._part(jobs, str(error))
-            else:
-                await self._queue.postpone(jobs, POSTPONE_SECONDS)
-            return
-        await self._complete({job.row: [vector] for job, vector in zip(jobs, vectors, strict=True)}, jobs)
-        self.counts.embedded += len(jobs)
+            return await self._calls.vectors(batch.texts)
+        finally:
+            self._flying -= 1
+            self.doorbell.ring()
+
+    async def _settle(self, found: Sorted, batch: Batch) -> None:
+        if found.done:
+            await self._complete(found.done, [job for job in batch.jobs if job.row in found.done])
+        for job, reason in found.refused:
+            await self._park(job, reason)
+        for job, reason in found.suspect:
+            await self._try_later(job, reason)
+        if found.untried:
+            await self._leases.give_back(found.untried)
+
+    async def _give_ready_back(self) -> None:
+        """Let other workers have what waits here for an embedder that does not work."""
+        jobs = [job for batch in self._ready for job in batch.jobs]
+        self._ready.clear()
+        if jobs:
+            await self._leases.give_back(jobs)
 
     async def _complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         """Store vectors; they are tried again before they are given up, since making them costs more."""
+        self._unstored += 1
+        try:
+            await self._store(vectors, jobs)
+        finally:
+            self._unstored -= 1
+        self.counts.embedded += len(jobs)
+
+    async def _store(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
         for pause in STORE_PAUSES:
             try:
-                return await self._queue.complete(vectors, jobs)
+                async with self._storing:
+                    return await self._queue.complete(vectors, jobs)
             except StoreUnavailable as error:
                 _note(error)
                 await anyio.sleep(pause)
-        return await self._queue.complete(vectors, jobs)
+        async with self._storing:
+            return await self._queue.complete(vectors, jobs)
 
-    async def _probe(self) -> bool:
-        """Tell whether the embedder embeds a harmless text: if not, the fault is its own and no job is parked."""
-        try:
-            with self._breaker.guard():
-                await self._embedder.embed_documents([PROBE], timeout=self._timeout)
-        except (EmbedderUnavailable, EmbeddingRejected):
-            return False
-        return True
+    async def _try_later(self, job: EmbeddingJob, reason: str) -> None:
+        if job.attempts >= len(BACKOFF):
+            await self._park(job, f"the embedder fails on this text again and again: {reason}")
+        else:
+            await self._queue.postpone([job], BACKOFF[job.attempts])
 
-    async def _part(self, jobs: Sequence[EmbeddingJob], reason: str) -> None:
-        """Find the text the embedder refuses by halving, park it, and embed the rest."""
-        if len(jobs) == 1:
-            await self._queue.park(jobs[0], reason)
-            self.counts.parked += 1
-            return
-        half = len(jobs) // 2
-        await self._embed(jobs[:half])
-        await self._embed(jobs[half:])
+    async def _park(self, job: EmbeddingJob, reason: str) -> None:
+        await self._queue.park(job, reason)
+        self.counts.parked += 1
 
 
 def _note(error: HermesMemoryError) -> None:

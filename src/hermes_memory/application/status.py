@@ -109,6 +109,6 @@ class StatusReporter:
             store_problem=problem,
             generation=generation,
             rows=rows,
-            embedder_problem=self._stage.mismatch if self._stage else None,
+            embedder_problem=self._stage.problem if self._stage else None,
             troubles=self._health.troubles(),
         )

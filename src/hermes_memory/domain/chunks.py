@@ -84,12 +84,11 @@ def chunks(text: str, policy: ChunkPolicy) -> list[str]:
     parts: list[str] = []
     start = 0
     while len(parts) < policy.most:
-        spent = ends[start - 1] if start else 0
-        rest = ends[-1] - spent
+        rest = ends[-1] - _before(ends, start)
         if rest <= bound:
             parts.append(text[start:])
             break
-        end = _end(text, ends, start, spent, _share(rest, bound, overlap), bound)
+        end = _end(text, ends, start, _share(rest, bound, overlap), bound)
         parts.append(text[start:end])
         start = max(_beginning(text, ends, end, overlap), start + 1)
     return parts
@@ -101,6 +100,11 @@ def _total(text: str) -> int:
 
 def _running_total(text: str) -> Sequence[int]:
     return range(1, len(text) + 1) if text.isascii() else list(accumulate(map(_cost, text)))
+
+
+def _before(ends: Sequence[int], place: int) -> int:
+    """Return what the text before a place costs."""
+    return ends[place - 1] if place else 0
 
 
 def _cost(character: str) -> int:
@@ -115,8 +119,9 @@ def _share(rest: int, bound: int, overlap: int) -> int:
     return math.ceil((rest - overlap) / parts) + overlap
 
 
-def _end(text: str, ends: Sequence[int], start: int, spent: int, share: int, bound: int) -> int:
+def _end(text: str, ends: Sequence[int], start: int, share: int, bound: int) -> int:
     """Return where the part from `start` ends: at the best border that leaves it neither short nor too long."""
+    spent = _before(ends, start)
     least = max(bisect_right(ends, spent + int(share * _FEWEST)), start + 1)
     most = max(bisect_right(ends, spent + bound), start + 1)
     wanted = max(bisect_right(ends, spent + share), least)

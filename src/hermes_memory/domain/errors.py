@@ -14,6 +14,14 @@ class StoreUnavailable(HermesMemoryError):
     """The database cannot be reached or refuses work for now. Retry later; accepted writes are kept."""
 
 
+class StoreBusy(StoreUnavailable):
+    """The database is there and cannot do this one thing now: it waits for a lock, or took too long. Retry it later."""
+
+
+class StoreFault(StoreUnavailable):
+    """The database is there and failed at this one thing in a way that is no known fault of what was handed in."""
+
+
 class EmbedderUnavailable(HermesMemoryError):
     """The embedder cannot answer for now. Retry later; text search goes on without it.
 
@@ -28,6 +36,10 @@ class EmbedderUnavailable(HermesMemoryError):
 
 class EmbedderBusy(EmbedderUnavailable):
     """The embedder is there and asks for fewer calls. Retry later, after `retry_after` seconds when it says so."""
+
+
+class EmbedderForbidden(EmbedderUnavailable):
+    """The embedder refuses the key. Call the operator; the message names the key's variable."""
 
 
 class EmbeddingRejected(HermesMemoryError):

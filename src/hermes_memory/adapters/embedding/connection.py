@@ -17,10 +17,18 @@ from hermes_memory.adapters.embedding.endpoint import Endpoint
 from hermes_memory.adapters.embedding.resolver import GuardedResolver
 from hermes_memory.adapters.embedding.retry_after import retry_after_seconds
 from hermes_memory.adapters.embedding.worker import WorkerClosed
-from hermes_memory.domain.errors import ConfigurationError, EmbedderUnavailable, EmbeddingRejected
+from hermes_memory.domain.errors import (
+    ConfigurationError,
+    EmbedderBusy,
+    EmbedderForbidden,
+    EmbedderUnavailable,
+    EmbeddingRejected,
+)
 
 _BUSY: Final = frozenset({402, 408, 421, 423, 425, 429})
 """Refusals that concern the moment, the account or the connection, not the text."""
+_ASKS_FOR_LESS: Final = frozenset({425, 429})
+"""Said by a server that works. Others do so only when they say when to come back."""
 _MISSING: Final = frozenset({404, 405, 410})
 _ERROR_BODY_BYTES: Final = 64 * 1024
 _CLOSING_PATIENCE: Final = 1.0
@@ -70,7 +78,7 @@ class Connection:
         """Post a question and return the JSON of a 200 answer.
 
         Raises:
-            EmbedderUnavailable: Not reachable, busy, or it refuses the key.
+            EmbedderUnavailable: Not reachable, busy (`EmbedderBusy`), or it refuses the key (`EmbedderForbidden`).
             EmbeddingRejected: It refuses the question, redirects, or answers with something else than JSON.
             UnknownPath: It does not know the path.
         """
@@ -127,7 +135,7 @@ class Connection:
         if not key:
             return headers
         if not (key.isascii() and key.isprintable()):
-            raise EmbedderUnavailable(f"the key in {self._source} holds characters that no key has: set it anew")
+            raise EmbedderForbidden(f"the key in {self._source} holds characters that no key has: set it anew")
         return {**headers, "Authorization": f"Bearer {key}"}
 
     @property
@@ -137,10 +145,11 @@ class Connection:
     async def _check(self, response: aiohttp.ClientResponse) -> None:
         status, origin = response.status, self.endpoint.origin
         if status in {401, 403}:
-            raise EmbedderUnavailable(f"{origin} refuses the key (HTTP {status}): check {self._source}")
+            raise EmbedderForbidden(f"{origin} refuses the key (HTTP {status}): check {self._source}")
         if status in _BUSY or status >= 500:
             wait = retry_after_seconds(response.headers.get("Retry-After"), datetime.now(UTC))
-            raise EmbedderUnavailable(f"{origin} cannot answer now (HTTP {status})", retry_after=wait)
+            kind = EmbedderBusy if status in _ASKS_FOR_LESS or wait is not None else EmbedderUnavailable
+            raise kind(f"{origin} cannot answer now (HTTP {status})", retry_after=wait)
         if status in _MISSING:
             await self._refuse_missing(response)
         if 300 <= status < 400:

@@ -19,6 +19,8 @@ from hermes_memory.domain.errors import EmbedderUnavailable
 DEFAULT_BATCH: Final = 64
 """Texts a request; larger batches gain little and make a refused text costlier to find."""
 
+_COURTESY_SECONDS: Final = 1.0
+
 
 class Shape(Protocol):
     """How an endpoint wants to be asked, and where its answer holds the vectors."""
@@ -57,7 +59,7 @@ class HttpEmbedder(ABC):
         shorten: Ask the endpoint for vectors of `dimension`, for models that can shorten theirs.
         max_chars: Characters of a text that are embedded; the rest is cut off.
         max_batch: Texts a request.
-        connections: Most connections at a time.
+        connections: Most connections at a time; one more than batches, so that a question finds one free.
         ca_file: PEM file of the authorities to trust instead of the system's.
 
     Raises:
@@ -83,6 +85,8 @@ class HttpEmbedder(ABC):
         self._shorten = shorten
         self._max_chars = max_chars
         self._max_batch = max_batch
+        self._questions = 0
+        self._quiet = anyio.Event()
         self._connection = Connection(
             parse_endpoint(base_url), key=key, key_variable=key_variable, limit=connections, ca_file=ca_file
         )
@@ -107,20 +111,38 @@ class HttpEmbedder(ABC):
             EmbedderUnavailable: No answer in `timeout` seconds, not reachable, busy, or the key is refused.
             EmbeddingRejected: The endpoint refuses the text or answers wrongly.
         """
-        [vector] = await self.embed_documents([text], timeout=timeout)
+        self._questions += 1
+        self._quiet = anyio.Event() if self._questions == 1 else self._quiet
+        try:
+            [vector] = await self._within([text], timeout, courteous=False)
+        finally:
+            self._questions -= 1
+            if self._questions == 0:
+                self._quiet.set()
         return vector
 
     async def embed_documents(self, texts: Sequence[str], *, timeout: float) -> list[list[float]]:
         """Embed texts in their order, in requests of at most `max_batch`, all within `timeout` seconds.
 
+        A request waits for questions under way, so that these do not queue behind it at the endpoint.
+
         Raises:
             EmbedderUnavailable: No answer in `timeout` seconds, not reachable, busy, or the key is refused.
             EmbeddingRejected: The endpoint refuses one of the texts or answers wrongly.
         """
+        return await self._within(texts, timeout, courteous=True)
+
+    async def aclose(self) -> None:
+        """Close the connections. Called again it does nothing."""
+        await self._connection.aclose()
+
+    async def _within(self, texts: Sequence[str], timeout: float, *, courteous: bool) -> list[list[float]]:
         vectors: list[list[float]] = []
         try:
             with anyio.fail_after(timeout):
                 for start in range(0, len(texts), self._max_batch):
+                    if courteous:
+                        await self._give_way()
                     batch = texts[start : start + self._max_batch]
                     vectors += await self._embed([prepared(text, self._max_chars) for text in batch])
         except TimeoutError as error:
@@ -128,9 +150,11 @@ class HttpEmbedder(ABC):
             raise EmbedderUnavailable(f"{origin} did not answer within {timeout:g} s") from error
         return vectors
 
-    async def aclose(self) -> None:
-        """Close the connections. Called again it does nothing."""
-        await self._connection.aclose()
+    async def _give_way(self) -> None:
+        """Wait until no question is under way, but not for ever: questions may come without end."""
+        with anyio.move_on_after(_COURTESY_SECONDS):
+            while self._questions:
+                await self._quiet.wait()
 
     @abstractmethod
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-LONGEST_WAIT: Final = 600.0
-"""Seconds; a longer wish is cut to this, so that a wrong clock or a typing error cannot silence an embedder."""
+LONGEST_WAIT: Final = 60.0
+"""Seconds; a longer wish is cut to this: limits are mostly a minute's, and neither a wrong clock nor a proxy's standard
+page must silence an embedder that is back."""
 
 
 def retry_after_seconds(header: str | None, now: datetime) -> float | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from hermes_memory.domain.errors import EmbeddingRejected
+
+_NUMBERS: Final = frozenset({float, int})
 
 
 def checked_vectors(answer: object, *, count: int, dimension: int) -> list[list[float]]:
@@ -38,7 +41,7 @@ def _numbers(vector: object, dimension: int) -> Sequence[float]:
             "set the dimension the model really has, or the model that has this dimension"
         )
     # An exact type test, because True and False are integers to Python but not to any model.
-    if not all(type(number) is float or type(number) is int for number in vector):
+    if not _NUMBERS.issuperset(map(type, vector)):
         raise EmbeddingRejected("the embedder answered with a vector that holds something else than numbers")
     return vector
 

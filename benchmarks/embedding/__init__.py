@@ -1,0 +1,1 @@
+"""How fast stored rows get their vectors, and how long texts are best cut."""

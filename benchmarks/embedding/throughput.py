@@ -1,0 +1,90 @@
+"""Measures embedded rows a second through the whole product: capture, spool, delivery, endpoint, Postgres.
+
+    python -m benchmarks.embedding.throughput --rows 3000 --latency 0 0.03 0.2
+
+Two figures a latency: from the first capture to the last vector, and the embed stage alone with every row waiting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+
+from hermes_memory import Settings, open_memory
+from hermes_memory.application.memory import Memory
+
+
+@contextmanager
+def endpoint(dimension: int, latency: float) -> Iterator[str]:
+    """Run the endpoint and yield its base URL."""
+    command = [sys.executable, "-m", "benchmarks.embedding.endpoint", "--dimension", str(dimension)]
+    with subprocess.Popen(
+        [*command, "--latency", str(latency)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        process.stdin.close()
+
+
+async def store(memory: Memory, rows: int, *, session: str = "s1") -> None:
+    """Capture `rows` turns, two an exchange."""
+    desk = memory.view("bench", session=session)
+    for number in range(rows // 2):
+        await desk.capture(
+            user=f"Question {number}: what did we decide about topic {number * 7919 % rows}?",
+            assistant=f"Answer {number}: option {number % 13} for topic {number * 7919 % rows}, see note {number}.",
+        )
+
+
+async def settle(memory: Memory) -> None:
+    """Wait until every row has its vector."""
+    if not await memory.settled(timeout=600):
+        raise SystemExit("the rows were not embedded in ten minutes")
+
+
+async def measure(settings: Settings, rows: int) -> tuple[float, float]:
+    """Return rows a second end to end, and of the embed stage alone."""
+    async with open_memory(settings) as memory:
+        await store(memory, 100)  # makes the generation, measures the model
+        await settle(memory)
+        started = time.perf_counter()
+        await store(memory, rows)
+        await settle(memory)
+        whole = rows / (time.perf_counter() - started)
+    async with open_memory(settings.model_copy(update={"embedder": "none"})) as memory:
+        await store(memory, rows, session="s2")
+        await settle(memory)
+    async with open_memory(settings) as memory:
+        started = time.perf_counter()
+        await settle(memory)
+        return whole, rows / (time.perf_counter() - started)
+
+
+def main() -> None:
+    """Measure every latency asked for and print a line each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=3_000)
+    parser.add_argument("--latency", type=float, nargs="+", default=[0.0, 0.03, 0.2], help="seconds")
+    parser.add_argument("--dimension", type=int, default=768)
+    chosen = parser.parse_args()
+    for latency in chosen.latency:
+        with endpoint(chosen.dimension, latency) as url, tempfile.TemporaryDirectory() as home:
+            Path(home).chmod(0o755)
+            settings = Settings(
+                home=Path(home), embedder="openai", embed_url=url, embed_model="bench", embed_dim=chosen.dimension
+            )
+            whole, stage = anyio.run(measure, settings, chosen.rows)
+        print(f"{latency * 1000:5.0f} ms: {whole:7.0f} rows/s end to end, {stage:7.0f} rows/s embed stage", flush=True)
+
+
+if __name__ == "__main__":
+    main()
