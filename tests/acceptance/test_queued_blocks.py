@@ -33,8 +33,9 @@ def embedder(configure: Callable[..., None]) -> Iterator[EmbeddingServer]:
 
 
 @pytest.fixture
-def agent(served: Path, embedder: EmbeddingServer, new_agent: NewAgent) -> Agent:
-    """An agent that knows two things."""
+def agent(served: Path, embedder: EmbeddingServer, new_agent: NewAgent, configure: Callable[..., None]) -> Agent:
+    """An agent that knows two things, and has the time that a busy machine needs."""
+    configure(prefetch_timeout=5, tool_timeout=30)
     agent = new_agent().start()
     for fact in (FACT, OTHER):
         assert agent.tool("memory_remember", content=fact, sync=True).get("stored")
@@ -138,24 +139,22 @@ async def no_entry_can_be_changed(database: Installation) -> AsyncIterator[None]
 async def test_what_another_process_of_the_home_accepted_to_forget_is_withheld_before_it_is_delivered(
     agent: Agent, served: Path, database: Installation
 ) -> None:
-    def in_time() -> tuple[str, str, str]:
+    def in_time() -> tuple[str, str]:
         queued = queue(agent)
         assert agent.provider.prefetch(CONTRACT) == queued
         queue(agent)
         with RemoteAgent(served) as remote:
             remote.call("start", "s9")
             remote.call("on_memory_write", "remove", "memory", "", {"old_text": "safe 12"})
-        asked = agent.tool("recall_memory", query=CONTRACT)
-        return queued, agent.provider.prefetch(CONTRACT), asked["error"]
+        return queued, agent.provider.prefetch(CONTRACT)
 
     async with no_entry_can_be_changed(database):
-        queued, withheld, refused = await anyio.to_thread.run_sync(in_time)
+        queued, withheld = await anyio.to_thread.run_sync(in_time)
     await anyio.to_thread.run_sync(agent.settle)
     afterwards = await anyio.to_thread.run_sync(agent.provider.prefetch, CONTRACT)
 
     assert FACT in queued
     assert withheld == ""
-    assert refused
     assert FACT not in afterwards
     assert OTHER in afterwards
 
