@@ -8,10 +8,10 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-
 from benchmarks.kit.report import save
 from benchmarks.writes.plan import SMOKE
 from benchmarks.writes.run import page, run
+
 from tests.support.postgres import TestServer
 
 
