@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import anyio
 
 from hermes_memory.adapters.inmemory.embedder import HashingEmbedder
-from hermes_memory.domain.errors import DeliveryRejected, EmbeddingRejected, StoreUnavailable
+from hermes_memory.domain.errors import DeliveryRejected, EmbeddingRejected, StoreBusy, StoreUnavailable
 from hermes_memory.domain.model import Caller, Entry, HomeId, OperationId, Row, RowId, Scope, Target, Theme
 from hermes_memory.domain.operations import AddEntry, Operation, Outcome, RecordTurns, ReplaceEntry
 from hermes_memory.ports.delivery import DeliveryStore
@@ -65,6 +65,8 @@ class FaultyDelivery:
         applying: What happens to `apply`.
         asking: What happens to `outcome`.
         refused: A batch that stores a text with one of these in it is rejected as a whole.
+        busy_at: A batch that stores a text with this in it cannot be applied now.
+        faults_at: A batch that stores a text with this in it meets an error that nobody foresaw.
         forgets_to_answer: Applies the next so many batches and then fails, as a connection that breaks does.
         batches: The contents of the batches that were applied.
     """
@@ -74,6 +76,8 @@ class FaultyDelivery:
         self.applying = Faults()
         self.asking = Faults()
         self.refused: set[str] = set()
+        self.busy_at: str | None = None
+        self.faults_at: str | None = None
         self.forgets_to_answer = 0
         self.batches: list[list[str]] = []
 
@@ -87,6 +91,10 @@ class FaultyDelivery:
         texts = [text for operation in operations for text in texts_of(operation)]
         if any(part in text for text in texts for part in self.refused):
             raise DeliveryRejected("the database refuses this", reason="22021 refused")
+        if self.faults_at and any(self.faults_at in text for text in texts):
+            raise ZeroDivisionError
+        if self.busy_at and any(self.busy_at in text for text in texts):
+            raise StoreBusy("somebody else holds it")
         outcomes = await self._delivery.apply(operations)
         self.batches.append(texts)
         if self.forgets_to_answer:

@@ -20,8 +20,11 @@ from tests.support.inprocess import GUARD, MOMENT, until
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.spool import InMemoryLeadership, InMemorySpool
-from hermes_memory.application.breaker import STORE, Breaker
+from hermes_memory.application import handover
+from hermes_memory.application.batch_size import BatchSize
+from hermes_memory.application.breaker import STORE, Breaker, BreakerState
 from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.handover import FAULTS_BEFORE_BURIAL
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.worker import Worker
 from hermes_memory.domain.errors import (
@@ -32,7 +35,7 @@ from hermes_memory.domain.errors import (
     SchemaNotApplied,
     StoreUnavailable,
 )
-from hermes_memory.domain.model import OperationId
+from hermes_memory.domain.model import Caller, OperationId, Theme
 from hermes_memory.domain.operations import Effect, Operation, Outcome
 from hermes_memory.testing.making import add, by_content, record, remove, said
 
@@ -113,13 +116,18 @@ def side() -> Side:
     return Side()
 
 
-async def test_everything_is_delivered_in_the_order_of_acceptance_in_batches() -> None:
+async def test_everything_is_delivered_in_the_order_of_acceptance_in_batches_that_grow_while_the_store_is_quick() -> (
+    None
+):
     side = Side(batch=4)
-    side.accept(*notes(10))
+    side.accept(*notes(40))
     await side.deliver_all()
 
-    assert side.delivery.batches == [texts(10)[:4], texts(10)[4:8], texts(10)[8:]]
-    assert (side.deliverer.counts.delivered, side.deliverer.counts.buried) == (10, 0)
+    sizes = [len(batch) for batch in side.delivery.batches]
+    assert side.delivery.applied == texts(40)
+    assert sizes[0] == 4
+    assert sizes[1] > 4
+    assert (side.deliverer.counts.delivered, side.deliverer.counts.buried) == (40, 0)
 
 
 async def test_the_outcomes_of_each_batch_are_told_in_its_order(side: Side) -> None:
@@ -207,16 +215,124 @@ async def test_what_the_real_store_refuses_is_buried_with_the_reason_it_gives(si
     assert [letter.reason for letter in side.spool.dead()] == ["text holds a lone surrogate"]
 
 
-async def test_an_unexpected_error_of_the_store_buries_only_what_causes_it(
+async def test_an_unexpected_error_that_passes_sets_nothing_aside_and_tells_where_it_was_but_no_content(
     side: Side, caplog: pytest.LogCaptureFixture
 ) -> None:
-    side.accept(*notes(2))
-    side.delivery.applying.come(ZeroDivisionError(), ZeroDivisionError())
+    side.accept(*notes(4))
+    side.delivery.applying.come(*[ZeroDivisionError("note 000")] * 4)
     await side.deliver_all()
 
-    assert side.delivery.applied == ["note 001"]
+    faults = [entry for entry in caplog.records if vars(entry).get("action") == "deliver.fault"]
+    assert side.delivery.applied == texts(4)
+    assert side.spool.dead() == []
+    assert len(faults) == 1
+    assert "ZeroDivisionError" in faults[0].getMessage()
+    assert "in meet" in faults[0].getMessage()
+    assert "note 000" not in caplog.text
+
+
+@pytest.mark.parametrize("where", [0, 7, 15])
+async def test_a_write_that_alone_meets_an_unexpected_error_again_and_again_is_set_aside_and_no_other(
+    side: Side, where: int
+) -> None:
+    others = [add(f"other {number}", Caller(theme=Theme("others"))) for number in range(2)]
+    side.accept(*notes(16), *others)
+    side.delivery.faults_at = f"note {where:03}"
+    await side.deliver_all()
+
+    assert [text for text in side.delivery.applied if "other" not in text] == texts(16, without=[where])
     assert [letter.reason for letter in side.spool.dead()] == ["unexpected ZeroDivisionError"]
-    assert any(record.exc_info for record in caplog.records)
+
+
+async def test_a_write_waits_however_often_it_meets_an_unexpected_error_while_none_of_its_kind_is_delivered(
+    side: Side,
+) -> None:
+    side.accept(*notes(1), *(record(said(f"turn {number}")) for number in range(3)))
+    side.delivery.faults_at = "note 000"
+    async with side.running():
+        await until(lambda: side.delivery.applying.calls > 3 * FAULTS_BEFORE_BURIAL)
+        waiting = side.spool.pending_before()
+        side.delivery.faults_at = None
+        await until(lambda: not side.spool.pending_before())
+
+    assert waiting == 1
+    assert side.delivery.applied[-1:] == texts(1)
+    assert side.spool.dead() == []
+
+
+async def test_a_fault_that_every_write_meets_sets_nothing_aside_is_told_as_an_obstacle_and_ends_by_itself(
+    side: Side, caplog: pytest.LogCaptureFixture
+) -> None:
+    lanes = [Caller(theme=Theme(f"theme {number}")) for number in range(6)]
+    side.accept(*(add(f"note {number}", lanes[number % 6]) for number in range(24)))
+    side.delivery.applying.standing = ZeroDivisionError()
+    async with side.running() as deliverer:
+        await until(lambda: side.delivery.applying.calls > 10 * FAULTS_BEFORE_BURIAL)
+        waiting, dead, obstacle = side.spool.pending_before(), side.spool.dead(), deliverer.obstacle
+        side.delivery.applying.standing = None
+        await until(lambda: not side.spool.pending_before())
+
+    assert (waiting, dead) == (24, [])
+    assert "unexpected ZeroDivisionError" in str(obstacle)
+    assert len(told(caplog, "deliver.stopped")) == 1
+    assert sorted(side.delivery.applied) == sorted(f"note {number}" for number in range(24))
+    assert side.deliverer.obstacle is None
+
+
+async def test_a_busy_lane_waits_with_a_growing_delay_while_the_others_go_on_and_keeps_its_order(
+    side: Side, caplog: pytest.LogCaptureFixture
+) -> None:
+    stuck, free = Caller(theme=Theme("stuck")), Caller(theme=Theme("free"))
+    side.accept(*(add(f"{caller.theme} {number}", caller) for number in range(5) for caller in (stuck, free)))
+    side.delivery.busy_at = "stuck"
+    async with side.running() as deliverer:
+        await until(lambda: len(side.delivery.applied) == 5 and deliverer.counts.postponed > 3)
+        before = list(side.delivery.applied)
+        state = side.breaker.state
+        side.delivery.busy_at = None
+        await until(lambda: not side.spool.pending_before())
+
+    assert before == [f"free {number}" for number in range(5)]
+    assert side.delivery.applied[5:] == [f"stuck {number}" for number in range(5)]
+    assert state is BreakerState.CLOSED
+    assert len([entry for entry in caplog.records if vars(entry).get("action") == "deliver.postponed"]) == 1
+
+
+async def test_a_lane_is_held_back_ever_longer_up_to_a_bound_and_never_for_exactly_as_long_as_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds: list[float] = []
+
+    class Recording(InMemorySpool):
+        def postpone(self, operations: Sequence[OperationId], wait: float) -> None:
+            seconds.append(wait)
+            super().postpone(operations, 0.0)
+
+    monkeypatch.setattr(handover, "FIRST_HOLD_SECONDS", 0.25)
+    monkeypatch.setattr(handover, "LONGEST_HOLD_SECONDS", 60.0)
+    side = Side(spool=Recording())
+    side.accept(add("stuck"))
+    side.delivery.busy_at = "stuck"
+    async with side.running():
+        await until(lambda: len(seconds) >= 14)
+
+    bounds = [min(60.0, 0.25 * 2**attempt) for attempt in range(14)]
+    assert all(bound / 2 <= wait <= bound for wait, bound in zip(seconds, bounds, strict=False))
+    assert len(set(seconds)) == len(seconds)
+
+
+def test_batches_shrink_when_they_take_too_long_and_grow_only_when_a_full_one_was_quick() -> None:
+    size = BatchSize(64, most=1_000)
+    size.failed(5.0, 64)
+    size.failed(5.0, 32)
+    size.took(2.0, 16)
+    shrunk = size.limit
+    size.failed(0.001, 8)
+    size.took(0.01, 3)
+    kept = size.limit
+    size.took(0.01, 8)
+
+    assert (shrunk, kept, size.limit) == (8, 8, 13)
 
 
 async def test_buried_writes_that_are_put_back_in_line_are_delivered(side: Side) -> None:
@@ -464,7 +580,7 @@ async def test_drained_counts_what_another_process_delivers(side: Side) -> None:
 
 
 async def test_an_empty_spool_is_drained_at_once_even_without_anybody_who_delivers(side: Side) -> None:
-    assert await side.deliverer.drained(timeout=0.5)
+    assert await side.deliverer.drained(timeout=GUARD)
 
 
 async def test_an_impatient_drain_gives_up_at_once_on_a_store_that_is_away() -> None:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Final
 
 import anyio
 
+from hermes_memory.application.batch_size import BatchSize
 from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.doorbell import Doorbell
+from hermes_memory.application.handover import DeliveryCounts, Handover, Stopped
 from hermes_memory.application.spool_access import SpoolAccess
-from hermes_memory.domain.errors import (
-    ConfigurationError,
-    DeadlineExceeded,
-    DeliveryRejected,
-    HermesMemoryError,
-    SchemaNotApplied,
-    StoreUnavailable,
-)
+from hermes_memory.domain.errors import DeadlineExceeded, DeliveryRejected, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Effect, Operation, Outcome
 from hermes_memory.ports.delivery import DeliveryStore
@@ -29,18 +24,9 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.25
 ELECTION_SECONDS: Final = 0.5
-SETUP_RETRY_SECONDS: Final = 2.0
 SPOOL_RETRY_SECONDS: Final = 1.0
 WAIT_TICK_SECONDS: Final = 0.05
-
-
-@dataclass(slots=True)
-class DeliveryCounts:
-    """What this process delivered since it started."""
-
-    delivered: int = 0
-    buried: int = 0
-    postponed: int = 0
+LARGEST_BATCH: Final = 1_000
 
 
 class Deliverer:
@@ -56,25 +42,39 @@ class Deliverer:
         batch: int = 200,
         delivered: Callable[[Sequence[Outcome]], Awaitable[None]] | None = None,
     ) -> None:
-        """Deliver up to `batch` operations a transaction; `delivered` hears of each batch's outcomes."""
+        """Deliver `batch` operations a transaction at first; `delivered` hears of each batch's outcomes."""
         self._spool = spool
         self._leadership = leadership
         self._store = store
         self._breaker = breaker
-        self._batch = batch
+        self._size = BatchSize(batch, most=LARGEST_BATCH)
+        self._handover = Handover(
+            spool, store, breaker=breaker, size=self._size, applied=self._hear, set_aside=self._announce
+        )
         self._delivered = delivered
         self._watched: dict[OperationId, Outcome | None] = {}
         self._progress = anyio.Event()
         self.doorbell = Doorbell()
-        self.counts = DeliveryCounts()
         self.leads = False
         self.obstacle: str | None = None
+
+    @property
+    def counts(self) -> DeliveryCounts:
+        """What was delivered, buried and postponed."""
+        return self._handover.counts
+
+    @property
+    def batch(self) -> int:
+        """Operations that the next transaction may take: it grows while the store is quick, and shrinks when not."""
+        return self._size.limit
 
     async def run(self) -> None:
         """Deliver until cancelled. A spool that cannot be used for now is tried again."""
         try:
-            while True:
-                await self.doorbell.wait(await self._round_or_pause())
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_seat)
+                while True:
+                    await self.doorbell.wait(await self._round_or_pause())
         finally:
             self._leadership.release()
 
@@ -130,69 +130,45 @@ class Deliverer:
             return True
         return False
 
+    async def _keep_seat(self) -> None:
+        """Show that this process still leads, while a batch takes long too: whoever does not loses the seat."""
+        while True:
+            await anyio.sleep(ELECTION_SECONDS)
+            if self.leads:
+                with suppress(HermesMemoryError):  # the next round meets it too, and tells
+                    self.leads = self._leadership.try_acquire()
+
     async def _round_or_pause(self) -> float:
         try:
             return await self._round()
+        except Stopped as stop:
+            if stop.obstacle is not None:
+                self._note_obstacle(stop.obstacle)
+            return stop.seconds
         except HermesMemoryError as error:
             # What the store says is dealt with where it is asked: this is the spool, or the seat of the leader.
             self._note_obstacle(str(error))
             return SPOOL_RETRY_SECONDS
+        except Exception as error:
+            # Whatever it is, what was accepted is kept, and the memory of the process goes on.
+            logger.exception("delivery met an unexpected error", extra={"action": "deliver.fault"})
+            self._note_obstacle(f"unexpected {type(error).__name__}")
+            return SPOOL_RETRY_SECONDS
 
     async def _round(self) -> float:
         """Do what can be done now; return the seconds until it makes sense to look again unasked."""
-        self.leads = self._leadership.try_acquire()
-        if not self.leads:
-            return ELECTION_SECONDS
-        while batch := await self._spool.due(self._batch):
-            if not self._breaker.allows():
+        while True:
+            self.leads = self._leadership.try_acquire()
+            if not self.leads:
+                return ELECTION_SECONDS
+            batch = await self._spool.due(self._size.limit)
+            if not batch or not self._breaker.allows():
                 return POLL_SECONDS
             # A probe is one write: whoever asks meanwhile waits for its outcome.
-            passing = batch if self._breaker.state is BreakerState.CLOSED else batch[:1]
-            pause = await self._deliver([item.operation for item in passing])
-            if pause:
-                return pause
-        return POLL_SECONDS
+            await self._handover.deliver(batch if self._breaker.state is BreakerState.CLOSED else batch[:1])
 
-    async def _deliver(self, operations: Sequence[Operation]) -> float:
-        """Deliver a batch; return 0 when it is dealt with, else the seconds to pause."""
-        try:
-            with self._breaker.guard():
-                outcomes = await self._store.apply(operations)
-        except StoreUnavailable as error:
-            self.counts.postponed += len(operations)
-            logger.debug("delivery waits for the database", extra={"action": "deliver.wait", "cause": str(error)})
-            return POLL_SECONDS
-        except (SchemaNotApplied, ConfigurationError) as error:
-            # An operator's to mend: no operation is at fault, so none is set aside.
-            self._note_obstacle(str(error))
-            return SETUP_RETRY_SECONDS
-        except DeliveryRejected as error:
-            return await self._part(operations, error.reason)
-        except Exception as error:
-            logger.exception("delivery met an unexpected error", extra={"action": "deliver.fault"})
-            return await self._part(operations, f"unexpected {type(error).__name__}")
+    async def _hear(self, outcomes: Sequence[Outcome]) -> None:
         self._note_obstacle(None)
-        await self._finish(outcomes)
-        return 0.0
-
-    async def _part(self, operations: Sequence[Operation], reason: str) -> float:
-        """Find the operation that cannot be applied by halving, set it aside, and deliver the rest."""
-        if len(operations) == 1:
-            operation = operations[0].stamp.operation
-            await self._spool.bury(operation, reason)
-            self.counts.buried += 1
-            logger.error(
-                "a write was set aside: the database refuses it",
-                extra={"action": "deliver.buried", "operation": str(operation), "reason": reason},
-            )
-            self._announce()
-            return 0.0
-        half = len(operations) // 2
-        return await self._deliver(operations[:half]) or await self._deliver(operations[half:])
-
-    async def _finish(self, outcomes: Sequence[Outcome]) -> None:
-        await self._spool.done([outcome.operation for outcome in outcomes])
-        self.counts.delivered += len(outcomes)
         for outcome in outcomes:
             if outcome.operation in self._watched:
                 self._watched[outcome.operation] = outcome

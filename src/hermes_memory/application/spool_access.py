@@ -27,6 +27,14 @@ class SpoolAccess:
         """Forget delivered operations."""
         await self.call(lambda: self._spool.done(operations))
 
+    async def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
+        """Hold operations, and so their lanes, back for a time."""
+        await self.call(lambda: self._spool.postpone(operations, seconds))
+
+    async def changed(self) -> bool:
+        """Tell whether another process changed the spool since this was last asked."""
+        return await self.call(self._spool.changed)
+
     async def bury(self, operation: OperationId, reason: str) -> None:
         """Move an operation to the dead letters."""
         await self.call(lambda: self._spool.bury(operation, reason))
