@@ -38,7 +38,7 @@ from hermes_memory.ports.spool import Leadership, Spool
 from hermes_memory.testing.making import HOME
 from tests.support.faulty import Faults, FaultyDelivery, FaultyEmbedder, FaultyQueue, FaultyReader, FaultySearch
 
-GUARD: Final = 10.0
+GUARD: Final = 60.0
 """Seconds; a guard against hanging, no measure of speed."""
 SECRET: Final = b"s" * 32
 MOMENT: Final = 0.01

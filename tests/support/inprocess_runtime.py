@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 
@@ -20,6 +20,8 @@ from tests.support.faulty import FaultyEmbedder
 from tests.support.inprocess import GUARD, InProcess, utc_now
 
 Answer = TypeVar("Answer")
+PATIENT: Final = {"prefetch_timeout": 7.5, "tool_timeout": 60.0}
+"""Deadlines that a busy machine keeps. A test of the deadlines themselves gives its own."""
 
 
 class InProcessRuntime(Runtime):
@@ -34,7 +36,8 @@ class InProcessRuntime(Runtime):
         self.may_open = threading.Event()
         if opens:
             self.may_open.set()
-        super().__init__(Settings(home=home, embedder="none", spool_sync="NORMAL", **settings), lambda _: None)
+        given = {"embedder": "none", "spool_sync": "NORMAL", **PATIENT, **settings}
+        super().__init__(Settings(home=home, **given), lambda _: None)
 
     def _opening(self) -> AbstractAsyncContextManager[Memory]:
         return self._opened()

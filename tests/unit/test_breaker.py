@@ -332,7 +332,7 @@ def test_another_thread_reads_the_state(breaker: Breaker) -> None:
     seen: list[tuple[BreakerState, bool]] = []
     reader = threading.Thread(target=lambda: seen.append((breaker.state, breaker.allows())))
     reader.start()
-    reader.join(10)
+    reader.join(60)
 
     assert seen == [(BreakerState.OPEN, False)]
 

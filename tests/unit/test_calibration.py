@@ -14,7 +14,7 @@ from hermes_memory.application.calibration import CosineLevels, levels, measure
 from hermes_memory.application.calibration_texts import PARAPHRASES
 from hermes_memory.domain.errors import EmbeddingRejected
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class NarrowEmbedder(HashingEmbedder):

@@ -28,7 +28,7 @@ from hermes_memory.domain.operations import AddEntry, Operation, Outcome
 from hermes_memory.ports.spool import Spooled
 from hermes_memory.testing.making import add
 
-GUARD = 20.0
+GUARD = 60.0
 
 
 class StumblingSpool(InMemorySpool):

@@ -75,7 +75,7 @@ def test_inside_a_scope_only_its_own_secrets_are_read_from_any_thread_and_later_
     answers: list[str | None] = []
     thread = threading.Thread(target=lambda: answers.extend([read("OTHER_KEY"), read("SOME_KEY")]))
     thread.start()
-    thread.join(10)
+    thread.join(60)
 
     assert answers == ["own", None]
 

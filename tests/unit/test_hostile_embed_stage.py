@@ -17,7 +17,7 @@ from hermes_memory.domain.model import RowId
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
 from hermes_memory.testing.making import add
 
-GUARD = 10.0
+GUARD = 60.0
 
 
 class StumblingQueue:

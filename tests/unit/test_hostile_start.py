@@ -10,7 +10,7 @@ from hermes_memory.application.breaker import STORE, Breaker, BreakerState
 from hermes_memory.application.link import StoreLink
 from hermes_memory.domain.errors import StoreUnavailable
 
-GUARD = 10.0
+GUARD = 60.0
 AWAY = StoreUnavailable("the embedded database is still starting")
 
 

@@ -16,7 +16,7 @@ from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.hermes.guard import never_raises, nothing
 from hermes_memory.hermes.loop_thread import LoopThread
 
-GUARD = 10.0
+GUARD = 60.0
 
 
 class Marked:

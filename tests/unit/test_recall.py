@@ -44,6 +44,8 @@ from hermes_memory.testing.making import (
     said,
 )
 
+ENOUGH = 1.0
+"""Seconds in which the leg that works answers on a busy machine, and which a test can wait for the other one."""
 AWAY = StoreUnavailable("out of reach")
 LATE_EMBEDDER = "the embedder did not answer: found by text alone"
 REFUSED_QUERY = "the embedder refused the query: found by text alone"
@@ -174,10 +176,10 @@ async def test_an_embedder_that_hangs_degrades_the_answer_to_text_in_time_and_sa
     bench = Bench(embedder)
     await bench.hold("the vault is number 13")
     started = time.monotonic()
-    result = await bench.ask(timeout=0.1)
+    result = await bench.ask(timeout=ENOUGH)
 
     assert time.monotonic() - started < GUARD / 2
-    assert 0 < embedder.allowed < 0.1
+    assert 0 < embedder.allowed < ENOUGH
     assert contents(result) == ["the vault is number 13"]
     assert result.degraded == (LATE_EMBEDDER,)
 
@@ -186,7 +188,7 @@ async def test_an_embedder_that_ignores_its_time_costs_no_more_than_the_answers_
     assert bench.embedder is not None
     bench.embedder.querying.hangs = True
     started = time.monotonic()
-    result = await bench.ask(timeout=0.1)
+    result = await bench.ask(timeout=ENOUGH)
 
     assert time.monotonic() - started < GUARD / 2
     assert contents(result) == ["the vault is number 13"]
@@ -242,7 +244,7 @@ async def test_an_answer_comes_in_its_time_when_one_leg_hangs(
     await bench.hold("vault 13 is a vault of number 13", "another vault")
     getattr(bench.search, leg).hangs = True
     started = time.monotonic()
-    result = await bench.ask(timeout=0.1)
+    result = await bench.ask(timeout=ENOUGH)
 
     assert time.monotonic() - started < GUARD / 2
     assert any("vault" in text for text in contents(result))

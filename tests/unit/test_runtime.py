@@ -238,7 +238,7 @@ def test_writes_are_accepted_while_the_memory_is_still_being_opened(home: Path) 
 
 
 FORK = """
-    import os, sys, threading, warnings
+    import os, sys, threading, time, warnings
     from pathlib import Path
     from hermes_memory.hermes.runtime import acquire, release
     from hermes_memory.domain.model import Origin, Target
@@ -259,7 +259,7 @@ FORK = """
         if own.runtime is parent.runtime or not own.runtime.loop.alive:
             problems.append("no runtime of its own")
         own.runtime.local.acceptor.add(DESK, "of the child", target=Target.MEMORY, origin=Origin.USER)
-        own.runtime.call(lambda memory: memory.status(), timeout=30)
+        own.runtime.call(lambda memory: memory.status(), timeout=60)
         release(parent)
         if not own.runtime.loop.alive:
             problems.append("the parent's share ended the child's runtime")
@@ -269,6 +269,9 @@ FORK = """
     _, status = os.waitpid(child, 0)
     print(parent.runtime.loop.alive, parent.runtime.local.spool.pending_before(), os.waitstatus_to_exitcode(status))
     release(parent, timeout=0.2)
+    deadline = time.monotonic() + 60
+    while threading.active_count() > 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
     print(threading.active_count(), flush=True)
 """
 
@@ -278,7 +281,7 @@ def test_a_forked_process_has_a_runtime_of_its_own_and_leaves_the_parents_alone(
         [sys.executable, "-c", textwrap.dedent(FORK), str(home)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
         cwd=Path(__file__).parents[2],
     )
