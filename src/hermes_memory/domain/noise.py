@@ -23,6 +23,7 @@ _ROOT_DIRECTORY: Final = re.compile(
 )
 _APOSTROPHES: Final = re.compile(r"(?<=\w)['’ʼ`´](?=\w)")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
+_ASCII_WORDS: Final = re.compile("[a-z0-9]+")
 _DRAWN_OUT: Final = re.compile(r"(\w)\1{2,}")
 _LAUGHTER: Final = re.compile(
     "(?:ha|he|hi|ja|je|xa|ха|хе|хи|ah|lo|k){2,}[hkl]?|w{2,}|lo+l+|[\u110f\u1112]+|[哈呵嘿笑]+"
@@ -85,6 +86,8 @@ def _columns(char: str) -> int:
 
 def _words(text: str) -> list[str]:
     """Split into words as they are compared: without case, accents and apostrophes, with the marks of other scripts."""
+    if text.isascii():  # most are, and need no tables of Unicode
+        return _ASCII_WORDS.findall(_APOSTROPHES.sub("", text).lower())
     spelt = _APOSTROPHES.sub("", unicodedata.normalize("NFKD", text).casefold()).replace("ı", "i")
     plain = unicodedata.normalize("NFKC", _ACCENTS.sub("", spelt))
     runs = "".join(char if char.isalnum() or _is_mark(char) else " " for char in plain).split()
