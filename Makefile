@@ -5,11 +5,11 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check docs clean
+.PHONY: help setup demo test check docs bench-writes clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Make the virtual environment with everything in it
 
@@ -34,5 +34,8 @@ check: $(READY) ## Lint, format, types, layers
 docs: $(READY) ## Build the documentation
 	@$(BIN)/sphinx-build -n -W -q docs docs/_build/html
 
+bench-writes: $(READY) ## Measure the write path beside the peer's, in ten minutes; BENCH_ARGS=--quick in 90 seconds
+	@$(BIN)/python -m benchmarks writes $(BENCH_ARGS)
+
 clean: ## Remove what the targets made
-	@rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) .venv-peer build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
