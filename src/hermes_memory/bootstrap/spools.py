@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -78,12 +79,16 @@ def existing_spool(settings: Settings, destination: str | None = None) -> Sqlite
         ConfigurationError: There is no such home.
         InvalidInput: It has no such spool.
     """
+    _require(settings, destination)
+    return spool_of(settings, destination)
+
+
+def _require(settings: Settings, destination: str | None) -> None:
     if not settings.home.is_dir():
         raise ConfigurationError(f"there is no Hermes home at {settings.home}: name it with --hermes-home")
     if destination is not None and destination not in destinations(settings):
         known = ", ".join(destinations(settings)) or "none"
         raise InvalidInput(f"this home has no spool for {destination!r}: there is {known}", field="destination")
-    return spool_of(settings, destination)
 
 
 def destinations(settings: Settings) -> list[str]:
@@ -100,20 +105,19 @@ def report(settings: Settings, destination: str | None = None) -> SpoolReport:
         ConfigurationError: There is no such home.
         InvalidInput: It has no such spool.
     """
+    _require(settings, destination)
     name = destination or destination_of(settings)
     status: SpoolStatus | None = None
     leader: int | None = None
     aside: Sequence[str] = ()
     problem: str | None = None
-    spool = existing_spool(settings, destination)
     try:
-        status = spool.status()
-        aside = [path.name for path in spool.set_aside()]
+        with closing(spool_of(settings, name)) as spool:
+            status = spool.status()
+            aside = [path.name for path in spool.set_aside()]
         leader = leadership_of(settings, name).leader()
     except HermesMemoryError as error:
         problem = str(error)
-    finally:
-        spool.close()
     return SpoolReport(
         destination=name,
         current=name == destination_of(settings),

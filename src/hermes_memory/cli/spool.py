@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hermes_memory.application import spool_desk
 from hermes_memory.application.spool_desk import Standing
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
-from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, WORK_REMAINS
+from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.spool_lines import item_line, status_lines
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _opened(given: argparse.Namespace) -> Iterator[SqliteSpool]:
 
 
 def _status(given: argparse.Namespace) -> int:
-    """Show one spool whole and the others of the home in short. 2: it cannot be read; 3: something waits or is dead."""
+    """Show one spool whole and the others of the home in short. 1: it cannot be read; 3: something waits or is dead."""
     from hermes_memory.bootstrap.spools import other_reports, report  # noqa: PLC0415
 
     settings = settings_for(given)
@@ -99,7 +99,7 @@ def _status(given: argparse.Namespace) -> int:
         for line in status_lines(shown, others):
             print(line)
     if shown.problem:
-        return DEPENDENCY_DOWN
+        return ERROR
     remains = any(one.status and (one.status.depth or one.status.dead) for one in (shown, *others))
     return WORK_REMAINS if remains else DONE
 
