@@ -66,7 +66,7 @@ def test_the_address_serves_libpq_as_well(root: Path) -> None:
     postgres = supervisor(root)
     dsn = postgres.acquire().dsn(database="postgres")
     psql = find_binaries().program("psql")
-    answer = subprocess.run([psql, "-XAtc", "SELECT 6*7", dsn], check=True, capture_output=True, timeout=30)
+    answer = subprocess.run([psql, "-XAtc", "SELECT 6*7", dsn], check=True, capture_output=True, timeout=120)
 
     assert answer.stdout == b"42\n"
     postgres.release()
@@ -564,7 +564,7 @@ def test_the_test_server_of_a_killed_run_is_swept_by_the_next(monkeypatch: pytes
     monkeypatch.setattr(tempfile, "tempdir", None)
     program = "import os; from tests.support.postgres import *; s = TestServer().__enter__(); os.kill(os.getpid(), 9)"
     repository = Path(__file__).parents[2]
-    subprocess.run([sys.executable, "-c", program], check=False, timeout=60, cwd=repository)
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=200, cwd=repository)
     assert postgres_below(root)
     with TestServer() as server:
         assert list(root.glob("hermes-memory-server-*")) == [server.directory]

@@ -60,7 +60,7 @@ class TestHashing(EmbedderContract):
         environment = {**os.environ, "PYTHONHASHSEED": "7"}
 
         output = subprocess.run(
-            [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True, timeout=200
         ).stdout
 
         assert output.strip() == repr(hashed_vector("Launch on 3 May 你好", 32))

@@ -80,7 +80,7 @@ async def main():
     assert [t.name for t in threading.enumerate()] == ["MainThread"]
 anyio.run(main)
 """
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=90)
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=200)
 
     def test_a_process_that_never_closes_it_ends_all_the_same(self) -> None:
         program = """
@@ -93,7 +93,7 @@ async def main():
     await asyncio.sleep(0.05)
 asyncio.run(main())
 """
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=200)
 
     def test_a_forked_child_gets_a_thread_of_its_own(self) -> None:
         program = """
@@ -105,9 +105,9 @@ first = asyncio.run(embedder.embed_query("hello", timeout=60))
 child = os.fork()
 if child == 0:
     async def main():
-        same = await embedder.embed_query("hello", timeout=20)
+        same = await embedder.embed_query("hello", timeout=60)
         fresh = LocalEmbedder()
-        also = await fresh.embed_query("hello", timeout=20)
+        also = await fresh.embed_query("hello", timeout=60)
         await embedder.aclose(); await fresh.aclose()
         return same == also == first
     os._exit(0 if asyncio.run(main()) else 3)
@@ -116,7 +116,7 @@ assert status == 0, status
 assert asyncio.run(embedder.embed_query("hello", timeout=60)) == first
 asyncio.run(embedder.aclose())
 """
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=90)
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=200)
 
     async def test_all_embedders_of_a_process_share_one_thread(self, in_process: LocalEmbedder) -> None:
         others = [LocalEmbedder() for _ in range(5)]
@@ -134,7 +134,7 @@ asyncio.run(embedder.aclose())
         finished: list[str] = []
 
         async def store() -> None:
-            await in_process.embed_documents([f"note {n} " + "word " * 200 for n in range(2_000)], timeout=60)
+            await in_process.embed_documents([f"note {n} " + "word " * 200 for n in range(2_000)], timeout=600)
             finished.append("documents")
 
         async with anyio.create_task_group() as tasks:
@@ -153,7 +153,7 @@ asyncio.run(embedder.aclose())
         async with anyio.create_task_group() as tasks:
 
             async def store() -> None:
-                await in_process.embed_documents(["word " * 200] * 30, timeout=PATIENCE)
+                await in_process.embed_documents(["word " * 200] * 100, timeout=PATIENCE)
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(store)

@@ -409,11 +409,11 @@ def test_releasing_calls_off_an_acquire_that_waits_in_another_thread(root: Path)
         assert other.try_exclusive()
         thread = threading.Thread(target=acquire)
         thread.start()
-        time.sleep(0.2)
+        wait_until(lambda: postgres._involved)
         release = threading.Thread(target=postgres.release)
         release.start()
-        thread.join(timeout=30)
-    release.join(timeout=30)
+        thread.join(timeout=90)
+    release.join(timeout=90)
 
     assert ["released while" in str(error) for error in errors] == [True]
     assert postgres_below(root) == []

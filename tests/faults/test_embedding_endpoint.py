@@ -212,7 +212,7 @@ async def main():
     await embedder.aclose()
 asyncio.run(main())
 """
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=False)
 
         assert (done.returncode, done.stderr) == (0, "")
 

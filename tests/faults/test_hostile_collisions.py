@@ -18,7 +18,7 @@ from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation, migrated
 
 LONG: Final = 60.0
-GUARD: Final = 20.0
+GUARD: Final = 60.0
 VECTOR: Final = (1.0, 0.0, 0.0, 0.0)
 HOLD: Final = "select 1 from hermes_memory.memory_entries where id = $1 for update"
 
@@ -75,7 +75,7 @@ async def test_a_deadlock_with_somebody_else_is_tried_again_and_not_taken_for_an
 ) -> None:
     first, second = add("the first note"), add("the second note")
     changes = [replace(by_content(f"the {which} note"), f"the {which} note, changed") for which in ("first", "second")]
-    await installation.administer(f"alter database \"{installation.database}\" set deadlock_timeout = '4s'")
+    await installation.administer(f"alter database \"{installation.database}\" set deadlock_timeout = '8s'")
     async with installation.store() as store, rival(installation) as other:
         await store.delivery.apply([first, second])
         # Whoever waits looks for a deadlock once, after this time: the delivery is to find it, not the other.

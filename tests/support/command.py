@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 _COMMAND: Final = Path(sys.executable).with_name("hermes-memory")
-_SECONDS: Final = 90
+_SECONDS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ class Client:
     def kill(self, order: signal.Signals = signal.SIGKILL) -> None:
         """Signal the client's whole process group and wait for the client's end."""
         os.killpg(self.process.pid, order)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=90)
 
     def __enter__(self) -> Client:
         return self
@@ -105,7 +105,7 @@ def leader_below(directory: Path) -> int:
 
 async def query(dsn: str, *statements: str) -> Any:
     """Run statements on a new connection and return the first value of the last one."""
-    connection = await asyncpg.connect(dsn, timeout=30, command_timeout=30)
+    connection = await asyncpg.connect(dsn, timeout=60, command_timeout=60)
     try:
         for statement in statements[:-1]:
             await connection.execute(statement)

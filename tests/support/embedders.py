@@ -15,7 +15,7 @@ from tests.support.embedding_server import EmbeddingServer
 
 KEY = "sk-very-secret-1234"
 PRIVATE = "the private sentence"
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds; a guard against hanging, no measure of speed."""
 
 HTTP_EMBEDDERS: list[type[HttpEmbedder]] = [OpenAIEmbedder, OllamaEmbedder, AutoEmbedder]

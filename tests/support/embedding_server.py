@@ -295,7 +295,7 @@ class EmbeddingServerThread:
 
     def __enter__(self) -> EmbeddingServer:
         self._thread.start()
-        assert self._ready.wait(10), "the embedding server did not start"
+        assert self._ready.wait(60), "the embedding server did not start"
         return self.server
 
     def __exit__(
@@ -304,7 +304,7 @@ class EmbeddingServerThread:
         assert self._loop is not None
         assert self._stop is not None
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive(), "the embedding server did not stop"
 
     async def _main(self) -> None:

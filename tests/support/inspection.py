@@ -6,7 +6,7 @@ from typing import Any, Final, LiteralString
 
 import asyncpg
 
-_SECONDS: Final = 30.0
+_SECONDS: Final = 60.0
 _TABLES: Final[LiteralString] = """
 select c.oid::regclass::text from pg_class c
   join pg_namespace n on n.oid = c.relnamespace

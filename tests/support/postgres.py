@@ -28,7 +28,7 @@ DSN_VARIABLE: Final = "HERMES_MEMORY_TEST_DSN"
 _SETTINGS: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
 _PREFIX: Final = "hermes-memory-server-"
 _ALIVE: Final = "alive.lock"
-_CONNECT_SECONDS = 30.0
+_CONNECT_SECONDS = 60.0
 
 
 class TestServer:

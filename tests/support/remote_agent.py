@@ -40,7 +40,7 @@ class RemoteAgent:
     def kill(self) -> None:
         """End the process as hard as can be."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(90)
 
     def __enter__(self) -> RemoteAgent:
         return self

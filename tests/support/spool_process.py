@@ -41,7 +41,7 @@ def start(name: str, *arguments: object, wrapped_in: Sequence[str] = ()) -> subp
 
 def finish(process: subprocess.Popen[str]) -> list[str]:
     """Wait for a program that must succeed, and return what it printed."""
-    printed, complaints = process.communicate(timeout=60)
+    printed, complaints = process.communicate(timeout=200)
     assert process.returncode == 0, complaints
     return printed.splitlines()
 

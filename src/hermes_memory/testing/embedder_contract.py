@@ -22,7 +22,7 @@ import pytest
 from hermes_memory.domain.errors import EmbeddingRejected
 from hermes_memory.ports.embedding import Embedder
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 """Seconds; a guard against hanging, no measure of speed."""
 
 TEXTS = (

@@ -44,7 +44,7 @@ from hermes_memory.domain.operations import (
 from hermes_memory.ports.reading import SearchSpace
 from hermes_memory.testing.store_under_test import StoreUnderTest
 
-PATIENCE: Final = 20.0
+PATIENCE: Final = 60.0
 """Seconds a suite gives a read: a guard against hanging, not a measure."""
 PLENTY: Final = 1_000
 """A limit that no suite reaches."""
