@@ -73,21 +73,24 @@ def find_said(conversation: Sequence[Spoken], role: Role, content: object, *, ma
     Returns:
         The message as the list has it, or None when it is not there.
     """
-    words = words_of(role, content, max_chars=max_chars)
     spoken = [said for said in conversation if said.role is role]
+    if not spoken:
+        return None
+    words = words_of(role, content, max_chars=max_chars)
     for said in reversed(spoken):
         if _key(said.content) == _key(words):
             return said
-    if role is Role.ASSISTANT and spoken and words.startswith(f"{spoken[-1].content}\n\n"):
+    if role is Role.ASSISTANT and words.startswith(f"{spoken[-1].content}\n\n"):
         return spoken[-1]
     return None
 
 
 def words_of(role: Role, content: object, *, max_chars: int) -> str:
     """Bring the content of a single message to the words that `said_in` finds in it, "" for none."""
-    if role is Role.USER:
-        return _cut(scaffolding.own_words(clean_text(content, max_chars=UNCUT)) or "", max_chars)
-    return _cut(scaffolding.own_answer(clean_text(content, max_chars=UNCUT)), max_chars)
+    text = clean_text(content, max_chars=UNCUT)
+    words = (scaffolding.own_words(text) or "") if role is Role.USER else scaffolding.own_answer(text)
+    # Most messages are all words, and what is clean and short enough need not be cleaned again.
+    return words if words == text and len(words) <= max_chars else _cut(words, max_chars)
 
 
 class _Event(Enum):
