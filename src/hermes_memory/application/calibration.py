@@ -8,14 +8,19 @@ unrelated texts lie on average, and where texts lie that say the same.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from operator import mul
 from statistics import fmean
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import anyio
 
 from hermes_memory.application.calibration_texts import PARAPHRASES
-from hermes_memory.domain.errors import EmbeddingRejected
+from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected, HermesMemoryError
 from hermes_memory.ports.embedding import Embedder
+
+QUESTIONS_AT_ONCE: Final = 4
 
 
 class CosineLevels(NamedTuple):
@@ -32,7 +37,7 @@ async def measure(
 
     Args:
         embedder: The model to measure.
-        timeout: Seconds for each call of it; there is one a pair and one more.
+        timeout: Seconds for each call of it; there is one a pair, a few at a time, and one more.
         pairs: Texts that say the same, at least two pairs, each about another matter.
 
     Raises:
@@ -40,7 +45,7 @@ async def measure(
         EmbeddingRejected: It refuses a text, or cannot tell related texts from others: recall by its vectors would
             be noise.
     """
-    asked = [await embedder.embed_query(text, timeout=timeout) for text, _ in pairs]
+    asked = await _asked(embedder, [question for question, _ in pairs], timeout)
     stored = await embedder.embed_documents([text for _, text in pairs], timeout=timeout)
     found = levels(asked, stored)
     if not found.unrelated < found.related:
@@ -48,6 +53,28 @@ async def measure(
             f"the model {embedder.model} does not tell related texts from others: use a model for sentence embeddings"
         )
     return found
+
+
+async def _asked(embedder: Embedder, questions: Sequence[str], timeout: float) -> Sequence[Sequence[float]]:
+    """Embed questions, a few at a time: the embedder may be far away, and storing waits for questions."""
+    vectors: dict[int, Sequence[float]] = {}
+    failures: list[HermesMemoryError] = []
+    waiting = deque(enumerate(questions))
+
+    async def ask() -> None:
+        try:
+            while waiting and not failures:
+                place, question = waiting.popleft()
+                vectors[place] = await embedder.embed_query(question, timeout=timeout)
+        except (EmbedderUnavailable, EmbeddingRejected) as error:
+            failures.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(QUESTIONS_AT_ONCE):
+            tasks.start_soon(ask)
+    if failures:
+        raise failures[0]
+    return [vectors[place] for place in range(len(questions))]
 
 
 def levels(asked: Sequence[Sequence[float]], stored: Sequence[Sequence[float]]) -> CosineLevels:

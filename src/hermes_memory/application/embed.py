@@ -40,6 +40,8 @@ IDLE_SECONDS: Final = 1.0
 TROUBLE_SECONDS: Final = 2.0
 PROBE_PAUSES: Final = (1.0, 2.0, 5.0)
 """Seconds between probes of an embedder that answers wrongly; the last one repeats."""
+GENERATION_SECONDS: Final = 1.0
+"""Seconds for which the generation in use is taken to be the same."""
 MEASURE_SECONDS: Final = 30.0
 """Seconds until a model that could not be measured is measured again."""
 BACKOFF: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -48,7 +50,7 @@ STORE_PAUSES: Final = (0.2, 1.0)
 """Seconds between the tries to store vectors that are made already."""
 STORES_AT_ONCE: Final = 2
 """Leaves connections of the pool to deliveries and questions."""
-MOST_UNSTORED: Final = 4
+MOST_UNSTORED: Final = 8
 """Batches with vectors that wait for the store, beyond which no more are made."""
 STORE_TROUBLE: Final = (StoreUnavailable, SchemaNotApplied, DeadlineExceeded, DeliveryRejected)
 
@@ -101,6 +103,8 @@ class EmbedStage:
         self._probes = 0
         self._probe_at = 0.0
         self._measure_at = 0.0
+        self._generation: Generation | None = None
+        self._ask_again_at = 0.0
         self._trouble = False
         self.doorbell = Doorbell()
         self.counts = EmbedCounts()
@@ -134,24 +138,37 @@ class EmbedStage:
         return TROUBLE_SECONDS
 
     async def _round(self, work: TaskGroup) -> float:
-        """Start as many batches as may be under way; return the seconds to wait for news."""
+        """See that there is work in stock and that as much is under way as may be; return the seconds to wait."""
         if self._trouble:
             self._trouble = False
             return TROUBLE_SECONDS
-        free = self._throttle.limit - self._flying
-        if free <= 0 or self._unstored >= MOST_UNSTORED:
-            return IDLE_SECONDS  # the next batch that ends rings
-        generation = await self._queue.active()
-        if generation is None or not self._fits(generation):
+        generation = await self._fitting()
+        if generation is None:
             return TROUBLE_SECONDS
         if pause := await self._embedder_pause():
             await self._give_ready_back()
             return pause
         self._calibrate_beside(work, generation)
-        if not self._ready:
-            await self._claim(free * self._throttle.size, generation)
-        started = self._start(work, free)
-        return 0.0 if started else IDLE_SECONDS
+        if len(self._ready) * 2 < self._throttle.limit:
+            await self._claim(generation)
+        return 0.0 if self._launch(work) else IDLE_SECONDS
+
+    def _launch(self, work: TaskGroup) -> int:
+        """Start what is in stock, as far as the embedder and the store keep up; return how many batches it was."""
+        started = 0
+        while self._ready and self._flying < self._throttle.limit and self._unstored < MOST_UNSTORED:
+            self._flying += 1
+            started += 1
+            work.start_soon(self._fly, self._ready.popleft(), work)
+        return started
+
+    async def _fitting(self) -> Generation | None:
+        """Return the generation in use if its vectors are this embedder's, None when there is nothing to do."""
+        if self._generation is None or time.monotonic() >= self._ask_again_at:
+            found = await self._queue.active()
+            self._generation = found if found is not None and self._fits(found) else None
+            self._ask_again_at = time.monotonic() + GENERATION_SECONDS
+        return self._generation
 
     def _fits(self, generation: Generation) -> bool:
         configured = (self._embedder.model, self._embedder.dimension)
@@ -197,27 +214,21 @@ class EmbedStage:
         except (EmbedderUnavailable, EmbeddingRejected, *STORE_TROUBLE) as error:
             logger.info("calibration waits", extra={"action": "embed.calibrate", "cause": type(error).__name__})
 
-    async def _claim(self, wanted: int, generation: Generation) -> None:
+    async def _claim(self, generation: Generation) -> None:
+        """Fill the stock, so that the next call need not wait for the store."""
+        wanted = self._throttle.limit * self._throttle.size
         jobs = await self._queue.claim(wanted, lease=self._leases.seconds)
         self._leases.take(jobs)
-        other = [job for job in jobs if job.generation != generation.number]  # switched between the two questions
-        if other:
-            await self._leases.give_back(other)
         own = [job for job in jobs if job.generation == generation.number]
         self._ready.extend(packed(own, self._chunk, self._throttle.size))
+        if len(own) < len(jobs):  # the generation was switched a moment ago
+            self._generation = None
+            await self._leases.give_back([job for job in jobs if job.generation != generation.number])
 
-    def _start(self, work: TaskGroup, free: int) -> int:
-        started = 0
-        while self._ready and started < free:
-            self._flying += 1
-            started += 1
-            work.start_soon(self._fly, self._ready.popleft())
-        return started
-
-    async def _fly(self, batch: Batch) -> None:
+    async def _fly(self, batch: Batch, work: TaskGroup) -> None:
         """Embed a batch and store it; trouble is noted and does not end the batches beside it."""
         try:
-            found = sort_out(batch, await self._embedded(batch))
+            found = sort_out(batch, await self._embedded(batch, work))
             await self._settle(found, batch)
         except STORE_TROUBLE as error:
             _note(error)
@@ -229,12 +240,15 @@ class EmbedStage:
             self._leases.forget(batch.jobs)
             self.doorbell.ring()
 
-    async def _embedded(self, batch: Batch) -> Sequence[Answer]:
+    async def _embedded(self, batch: Batch, work: TaskGroup) -> Sequence[Answer]:
         try:
-            return await self._calls.vectors(batch.texts)
+            answers = await self._calls.vectors(batch.texts)
         finally:
             self._flying -= 1
-            self.doorbell.ring()
+        if self._calls.problem is None and not self._throttle.pause:
+            self._launch(work)
+        self.doorbell.ring()
+        return answers
 
     async def _settle(self, found: Sorted, batch: Batch) -> None:
         if found.done:

@@ -71,7 +71,7 @@ class Throttle:
         self._until_forgotten -= 1
         if self._until_forgotten <= 0:
             self._largest = self._allowed
-        if self._clock() - began > TARGET_SECONDS:
+        if self._clock() - began > TARGET_SECONDS:  # which a busy machine of our own may cause, too
             self._decrease(began, _EASE)
         elif self._size < self._largest:
             self._size = min(self._size * _GROW + 1, self._largest)
@@ -80,6 +80,7 @@ class Throttle:
 
     def busy(self, began: float, wished: float | None) -> None:
         """Learn from a call that the endpoint turned away; ask it again after what it wished, or a growing pause."""
+        self._starting = False
         self._decrease(began, _CUT)
         self._resume_at = max(self._resume_at, self._clock() + (self._pause if wished is None else wished))
         if wished is None:
@@ -89,6 +90,7 @@ class Throttle:
         """Learn from a call that had no answer in time, or was cut off: it may have been too large."""
         if began >= self._changed_at:
             self._size = max(self._size * _CUT, 1.0)
+        self._starting = False
         self._decrease(began, _CUT)
 
     def too_large(self, size: int) -> None:
@@ -100,7 +102,6 @@ class Throttle:
     def _decrease(self, began: float, factor: float) -> None:
         if began < self._changed_at:
             return
-        self._starting = False
         if self._limit > 1:
             self._limit = max(self._limit * factor, 1.0)
         else:

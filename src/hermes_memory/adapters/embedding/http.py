@@ -19,7 +19,7 @@ from hermes_memory.domain.errors import EmbedderUnavailable
 DEFAULT_BATCH: Final = 64
 """Texts a request; larger batches gain little and make a refused text costlier to find."""
 
-_COURTESY_SECONDS: Final = 1.0
+_COURTESY_SECONDS: Final = 0.5
 
 
 class Shape(Protocol):

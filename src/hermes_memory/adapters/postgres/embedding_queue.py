@@ -29,6 +29,10 @@ POSTPONE: Final[LiteralString] = "select hermes_memory.postpone_embedding_jobs($
 PARK: Final[LiteralString] = "select hermes_memory.park_embedding_job($1, $2, $3, $4, $5)"
 BACKLOG: Final[LiteralString] = "select waiting, parked from hermes_memory.embedding_backlog()"
 
+UNHURRIED: Final = ("synchronous_commit = off",)
+"""No commit waits for the disk: vectors and the end of their jobs are one transaction, so what a crash of the server
+undoes in the last moments is a job again and done again."""
+
 
 class PostgresEmbeddingQueue:
     """`EmbeddingQueue` on Postgres. Workers of any number of processes share it.
@@ -109,7 +113,7 @@ class PostgresEmbeddingQueue:
                 await transaction.execute(statement, generation, *_keys(group), seconds)
 
     def _transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        return self._pool.transaction(None, timeout=self._timeout)
+        return self._pool.transaction(None, timeout=self._timeout, settings=UNHURRIED)
 
 
 async def _store(
