@@ -7,6 +7,7 @@ import gc
 import json
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from agent.memory_manager import MemoryManager, build_memory_context_block
@@ -22,6 +23,17 @@ COMMAND_LINE = {
 }
 """What the host tells a provider about an agent of its command line."""
 Facts = dict[str, Any]
+
+
+class Taken(dict[str, list[float]]):
+    """The seconds that each kind of call took, in order."""
+
+    def measure(self, name: str, call: Callable[[], Any]) -> Any:
+        """Make a call, note how long it takes and return its answer."""
+        started = time.perf_counter()
+        answer = call()
+        self.setdefault(name, []).append(time.perf_counter() - started)
+        return answer
 
 
 def managed(home: str, session: str = "s1", **identity: Any) -> MemoryManager:
@@ -46,7 +58,16 @@ def eventually(manager: MemoryManager, wanted: str, tool: str, **arguments: Any)
     return answer
 
 
-def whole_life(facts: Facts, home: str) -> None:
+def everything(facts: Facts, home: str) -> None:
+    """Live through all of it in one process, one after the other: each begins when nobody uses the memory any more."""
+    taken = facts["seconds"] = Taken()
+    for live in (whole_life, two_users, hostile_memory, four_agents):
+        live(facts.setdefault(live.__name__, {}), home, taken)
+    for number in range(5):
+        _started_and_ended(home, f"brief{number}", taken)
+
+
+def whole_life(facts: Facts, home: str, taken: Taken) -> None:
     """Go through everything a session can bring, in the host's order."""
     manager = managed(home)
     facts["prompt"] = manager.build_system_prompt()
@@ -78,9 +99,7 @@ def whole_life(facts: Facts, home: str) -> None:
     facts["second_session"] = eventually(manager, "Marmalade", "recall_conversation", **here)
     manager.on_session_switch("s2", parent_session_id="", reset=False, rewound=True)
     facts["prompt_again"] = manager.build_system_prompt()
-    started = time.monotonic()
-    manager.shutdown_all()
-    facts["shutdown_seconds"] = time.monotonic() - started
+    taken.measure("shutdown", manager.shutdown_all)
     facts["drained"] = manager.shutdown_drain_state
     manager.providers[0].shutdown()
     facts["recall_after_shutdown"] = manager.prefetch_all("Zephyr rocket")
@@ -117,7 +136,7 @@ def across_processes(facts: Facts, home: str, remember: str, query: str) -> None
     manager.shutdown_all()
 
 
-def two_users(facts: Facts, home: str) -> None:
+def two_users(facts: Facts, home: str, taken: Taken) -> None:
     """Serve two people over one messenger: neither may see what the other said."""
     ada = managed(home, "ada", platform="telegram", user_id="1001", gateway_session_key="agent:main:telegram:dm:1001")
     bob = managed(home, "bob", platform="telegram", user_id="1002", gateway_session_key="agent:main:telegram:dm:1002")
@@ -133,10 +152,10 @@ def two_users(facts: Facts, home: str) -> None:
     facts["others"] = [ask(bob, "recall_conversation", query="alarm code Quince", scope=scope) for scope in scopes]
     facts["ambient"] = [bob.prefetch_all("What is the alarm code Quince?"), ada.prefetch_all("doctor Tamarind")]
     ada.shutdown_all()
-    bob.shutdown_all()
+    taken.measure("shutdown", bob.shutdown_all)
 
 
-def hostile_memory(facts: Facts, home: str) -> None:
+def hostile_memory(facts: Facts, home: str, taken: Taken) -> None:
     """Recall a text that tries to break out of the host's fence: the host must not have to strip anything."""
     manager = managed(home)
     text = (
@@ -151,44 +170,55 @@ def hostile_memory(facts: Facts, home: str) -> None:
         time.sleep(0.2)
     facts["recalled"] = recalled
     facts["block"] = build_memory_context_block(recalled)
-    manager.shutdown_all()
+    taken.measure("shutdown", manager.shutdown_all)
 
 
-def four_agents(facts: Facts, home: str) -> None:
-    """Run four agents in one process, drop two without a word as the gateway's cache does, shut the others down."""
-    before = set(threading.enumerate())
-    managers = [managed(home, f"s{number}", user_id=str(number)) for number in range(4)]
-    eventually(managers[0], "entries", "memory_profile")
-    facts["recalled"] = [manager.prefetch_all("anything at all about tulips") for manager in managers]
-    facts["added"] = _ours(before)
+def four_agents(facts: Facts, home: str, _: Taken) -> None:
+    """Run four agents at once."""
+    facts.update(crowd(home, set(threading.enumerate()), until="entries"))
+
+
+def crowd(home: str, before: set[threading.Thread], until: str = "") -> Facts:
+    """Run four agents at once, drop two without a word as the gateway's cache does, and shut the others down.
+
+    Args:
+        before: The threads of the process without any agent.
+        until: What the memory's overview must hold before the threads are counted.
+
+    Returns:
+        The threads that came, and those of them that stay.
+    """
+    _until_alone(before)
+    managers = [managed(home, f"crowd{number}", user_id=str(number)) for number in range(4)]
+    for number in range(4):
+        eventually(managers[number], until, "memory_profile")
+    managers[0].prefetch_all("anything at all about tulips")
+    threads = threads_of_ours(before)
     del managers[2:]
     while managers:
         managers.pop().shutdown_all()
-    deadline = time.monotonic() + 10
-    while _ours(before) and time.monotonic() < deadline:
+    return {"threads": threads, "left": _until_alone(before)}
+
+
+def _until_alone(before: set[threading.Thread]) -> list[str]:
+    """Wait until no thread of ours is left; return those that are after a generous time."""
+    deadline = time.monotonic() + PATIENCE
+    while (left := threads_of_ours(before)) and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.05)
-    facts["left"] = _ours(before)
+    return left
 
 
-def _ours(before: set[threading.Thread]) -> list[str]:
+def threads_of_ours(before: set[threading.Thread]) -> list[str]:
+    """Return the names of the living threads that came since and are not the host manager's own."""
     # `mem-sync` and `memory-prefetch` threads are the host manager's own.
     new = [thread.name for thread in threading.enumerate() if thread not in before and thread.is_alive()]
     return sorted(name for name in new if not name.startswith(("mem-sync", "memory-prefetch")))
 
 
-def many_agents(facts: Facts, home: str, agents: int) -> None:
-    """Start many agents and measure what each start costs the host's turn."""
-    managed(home, "warm-up").shutdown_all()
-    seconds = []
-    managers = []
-    for number in range(agents):
-        manager = MemoryManager()
-        manager.add_provider(load_memory_provider(NAME))
-        started = time.perf_counter()
-        manager.initialize_all(session_id=f"s{number}", hermes_home=home, platform="cli", agent_context="primary")
-        seconds.append(time.perf_counter() - started)
-        managers.append(manager)
-    facts["initialize_seconds"] = seconds
-    for manager in managers:
-        manager.shutdown_all()
+def _started_and_ended(home: str, session: str, taken: Taken) -> None:
+    """Start an agent that makes the memory anew, and end it before that has connected."""
+    manager = MemoryManager()
+    manager.add_provider(load_memory_provider(NAME))
+    taken.measure("initialize", lambda: manager.initialize_all(session_id=session, hermes_home=home, **COMMAND_LINE))
+    taken.measure("shutdown, at once", manager.shutdown_all)
