@@ -16,13 +16,14 @@ import pytest
 from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
 from hermes_memory.adapters.inmemory.embedder import hashed_vector
 from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.domain.errors import SpoolFull
 from hermes_memory.domain.model import Caller, Entry, OperationId, ReadPolicy, RowId, SessionId, Theme, Turn
 from hermes_memory.domain.operations import AddEntry, Effect, Operation, ReplaceEntry
 from hermes_memory.testing.making import add, by_content, next_moment, record, remove, replace, said
 from tests.support.checker import Verdict, judge
 from tests.support.evidence import Evidence, StoredChange, StoredEntry, StoredTurn
-from tests.support.journal import Event, Journal, JournallingSpool, Step, read_journals
+from tests.support.journal import Event, Journal, Step, journalling, read_journals
 
 MINE: Final = Caller(theme=Theme("mine"), session=SessionId("s"))
 COMMON: Final = Caller(theme=Theme("common"), session=SessionId("s"))
@@ -349,21 +350,16 @@ async def test_missing_stale_and_ownerless_vectors_are_invalid(trial: Trial) -> 
 
 
 def test_a_journal_tells_what_a_spool_accepts_refuses_and_hands_out(tmp_path: Path) -> None:
-    spool = JournallingSpool(
-        journal=Journal(tmp_path, "/somewhere/home"),
-        directory=tmp_path / "spool",
-        destination="here",
-        synchronous="NORMAL",
-        max_rows=2,
-    )
     first, second, third = (add(f"note {n}", MINE) for n in range(3))
-    spool.put(first)
-    spool.put(second)
-    with pytest.raises(SpoolFull):
-        spool.put(third)
-    spool.due(10)
-    spool.due(10)
-    spool.close()
+    with journalling(Journal(tmp_path, "/somewhere/home")):
+        spool = SqliteSpool(directory=tmp_path / "spool", destination="here", synchronous="NORMAL", max_rows=2)
+        spool.put(first)
+        spool.put(second)
+        with pytest.raises(SpoolFull):
+            spool.put(third)
+        spool.due(10)
+        spool.due(10)
+        spool.close()
     (path,) = tmp_path.glob("*.jsonl")
     with path.open("ab") as file:
         file.write(b'{"step": "invoke", "op": "cut sho')

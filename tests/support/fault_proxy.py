@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, TypeAlias
+from urllib.parse import parse_qs, urlsplit
 
 Place: TypeAlias = "tuple[str, int] | Path"
 Side: TypeAlias = Literal["server", "client"]
@@ -239,6 +240,14 @@ class FaultProxy:
                 await waiting
 
         asyncio.run_coroutine_threadsafe(done(), self._loop).result(_SECONDS)
+
+
+def place_of(dsn: str) -> Place:
+    """Return where a DSN leads: to a Unix socket, or to a host and port."""
+    parts = urlsplit(dsn)
+    told = parse_qs(parts.query)
+    host, port = told.get("host", [parts.hostname or "127.0.0.1"])[0], told.get("port", [str(parts.port or 5432)])[0]
+    return Path(host) / f".s.PGSQL.{port}" if host.startswith("/") else (host, int(port))
 
 
 async def _connect(place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -6,25 +6,19 @@ wheel alone, made anew when a source file changes. Both live in the user's cache
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests.support.venv_cache import CHECKOUT, built, cache_directory, digest, run
+
 HOST_REQUIREMENT = "hermes-agent==0.19.0"
-_COMPLETE = ".complete"
 _OVERLAY_KEPT_SECONDS = 24 * 3600
-_INSTALL_SECONDS = 900
 
 
 def host_python() -> Path:
@@ -33,13 +27,13 @@ def host_python() -> Path:
     Raises:
         RuntimeError: It cannot be built, for instance without a network. The message ends with pip's own.
     """
-    cache = _cache_directory()
-    base = cache / f"base-{_digest(*_requirements(), HOST_REQUIREMENT, sys.version)}"
-    with _built(base) as fresh:
+    cache = cache_directory()
+    base = cache / f"base-{digest(*_requirements(), HOST_REQUIREMENT, sys.version)}"
+    with built(base) as fresh:
         if fresh:
             _build_base(base)
-    overlay = cache / f"overlay-{_digest(base.name, *_source_texts())}"
-    with _built(overlay) as fresh:
+    overlay = cache / f"overlay-{digest(base.name, *_source_texts())}"
+    with built(overlay) as fresh:
         if fresh:
             _prune(cache)
             _build_overlay(overlay, base)
@@ -47,44 +41,22 @@ def host_python() -> Path:
     return overlay / "bin" / "python"
 
 
-def _cache_directory() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir()
-    directory = Path(root) / f"hermes-memory-tests-{os.getuid()}"
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if directory.is_symlink() or directory.stat().st_uid != os.getuid():
-        raise RuntimeError(f"{directory} belongs to somebody else")
-    return directory
-
-
-@contextmanager
-def _built(directory: Path) -> Iterator[bool]:
-    """Hold the lock of a directory; yield whether it must be filled. It counts as filled when the block succeeds."""
-    with directory.with_name(f"{directory.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        fresh = not (directory / _COMPLETE).exists()
-        if fresh:
-            shutil.rmtree(directory, ignore_errors=True)
-        yield fresh
-        if fresh:
-            (directory / _COMPLETE).touch()
-
-
 def _build_base(base: Path) -> None:
-    _run(sys.executable, "-m", "venv", str(base))
-    _run(str(base / "bin" / "python"), "-m", "pip", "install", "--quiet", HOST_REQUIREMENT, *_requirements())
+    run(sys.executable, "-m", "venv", str(base))
+    run(str(base / "bin" / "python"), "-m", "pip", "install", "--quiet", HOST_REQUIREMENT, *_requirements())
 
 
 def _build_overlay(overlay: Path, base: Path) -> None:
     base_python = str(base / "bin" / "python")
-    _run(base_python, "-m", "venv", "--without-pip", str(overlay))
+    run(base_python, "-m", "venv", "--without-pip", str(overlay))
     site = next((overlay / "lib").glob("python*/site-packages"))
     base_site = next((base / "lib").glob("python*/site-packages"))
     (site / "host.pth").write_text(f"{base_site}\n")
     with tempfile.TemporaryDirectory() as wheels:
-        _run(base_python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, str(CHECKOUT))
+        run(base_python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, str(CHECKOUT))
         (wheel,) = Path(wheels).glob("*.whl")
         target = ("--python", str(overlay / "bin" / "python"))
-        _run(base_python, "-m", "pip", *target, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+        run(base_python, "-m", "pip", *target, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
     script = (base / "bin" / "hermes").read_text().replace(str(base / "bin"), str(overlay / "bin"))
     hermes = overlay / "bin" / "hermes"
     hermes.write_text(script)
@@ -104,24 +76,8 @@ def _source_texts() -> Iterator[str]:
     yield (CHECKOUT / "pyproject.toml").read_text()
 
 
-def _digest(*texts: str) -> str:
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(text.encode())
-        digest.update(b"\0")
-    return digest.hexdigest()[:16]
-
-
 def _prune(cache: Path) -> None:
     """Remove overlays nobody has asked for since yesterday; another run may be using a younger one."""
     for overlay in cache.glob("overlay-*"):
         if overlay.is_dir() and time.time() - overlay.stat().st_mtime > _OVERLAY_KEPT_SECONDS:
             shutil.rmtree(overlay, ignore_errors=True)
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False)
-    if done.returncode:
-        # An index given by URL may carry a password.
-        said = re.sub(r"//[^/@\s]+@", "//***@", done.stderr[-2000:])
-        raise RuntimeError(f"the host environment cannot be built: {' '.join(command[:4])} …\n{said}")

@@ -10,10 +10,12 @@ import json
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
+from unittest.mock import patch
 from uuid import UUID
 
 from hermes_memory.adapters.spool.codec import decode, encode
@@ -93,30 +95,29 @@ class Journal:
         self._lock = threading.Lock()  # the thread that may hold it does not exist in the child
 
 
-class JournallingSpool(SqliteSpool):
-    """The spool of a home, which writes down what it accepts and in which order that leaves it."""
+@contextmanager
+def journalling(journal: Journal) -> Iterator[None]:
+    """Have every spool of this process tell the journal what it accepts, and in which order that leaves it."""
+    put, due = SqliteSpool.put, SqliteSpool.due
+    told: set[OperationId] = set()
 
-    def __init__(self, *, journal: Journal, **options: Any) -> None:
-        super().__init__(**options)
-        self._journal = journal
-        self._told: set[OperationId] = set()
-
-    def put(self, operation: Operation) -> None:
-        """Keep an operation durably."""
-        self._journal.invoked(operation)
+    def noted_put(spool: SqliteSpool, operation: Operation) -> None:
+        journal.invoked(operation)
         try:
-            super().put(operation)
+            put(spool, operation)
         except HermesMemoryError:
-            self._journal.refused(operation.stamp.operation)
+            journal.refused(operation.stamp.operation)
             raise
-        self._journal.accepted(operation.stamp.operation)
+        journal.accepted(operation.stamp.operation)
 
-    def due(self, limit: int) -> Sequence[Spooled]:
-        """Return operations that may be delivered now."""
-        found = super().due(limit)
-        self._journal.drawn([each for each in found if each.operation.stamp.operation not in self._told])
-        self._told.update(each.operation.stamp.operation for each in found)
+    def noted_due(spool: SqliteSpool, limit: int) -> Sequence[Spooled]:
+        found = due(spool, limit)
+        journal.drawn([each for each in found if each.operation.stamp.operation not in told])
+        told.update(each.operation.stamp.operation for each in found)
         return found
+
+    with patch.multiple(SqliteSpool, put=noted_put, due=noted_due):
+        yield
 
 
 def read_journals(directory: Path) -> list[Event]:
