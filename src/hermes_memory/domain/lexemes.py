@@ -8,10 +8,11 @@ and by "auth".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice, pairwise
+from functools import lru_cache, partial
+from itertools import chain, islice, pairwise
 from typing import Final, TypeAlias
 
 from hermes_memory.domain.characters import fold
@@ -27,6 +28,10 @@ MAX_DOCUMENT_LEXEMES: Final = 4_095
 """What a posting can count. Lexemes beyond it are not indexed."""
 MAX_QUERY_CHARACTERS: Final = 2_000
 MAX_QUERY_LEXEMES: Final = 32
+CACHED_PIECES: Final = 65_536
+"""Pieces of text whose lexemes an analyser remembers: nearly all words of a text were met before."""
+MAX_CACHED_CHARACTERS: Final = 64
+MAX_SHORT_CHARACTERS: Final = 4_096
 
 MONTHS: Final = (
     "January",
@@ -50,12 +55,16 @@ _UNSPACED: Final = (
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
 # The vowel signs of Indic scripts belong to the word although Python does not count them as word characters.
-_WORD: Final = rf"(?:[^\W_{_UNSPACED}]++|[\u0900-\u0963\u0966-\u0dff])++"
+_WORD: Final = rf"(?:[^\W_{_UNSPACED}]++|[\u0900-\u0963\u0966-\u0dff])+"
+# A run without spaces, an amount, or a chunk: a word or an identifier, perhaps an option of a command.
+# No group is repeated possessively: Python before 3.11.5 does not step back from a repetition that fails half-way. An
+# amount is looked for only where its digits begin: again within it would cost the square of its length.
 _TOKEN: Final = re.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]++)"
-    r"|(?P<amount>\d{1,3}(?:,\d{3})++)(?![\d,]*\w)"
-    rf"|(?P<option>(?<![\w-])--(?=[^\W\d_]))?(?P<chunk>{_WORD}(?:(?:::|[-._/\\:@+#~=]){_WORD})*+(?:\+\+|\#(?!\w))?)"
+    rf"[{_UNSPACED}]++"
+    r"|(?<!\d)(?<!\d,)\d{1,3}(?:,\d{3})+(?!\w|,\d)"
+    rf"|(?:(?<![\w-])--(?=[^\W\d_]))?{_WORD}(?:(?:::|[-._/\\:@+#~=]){_WORD})*(?:\+\+|\#(?!\w))?"
 )
+_UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]")
 _OUTER: Final = re.compile(r"[/\\:@#~=+]+")
 _INNER: Final = re.compile(r"[-._]")
 _DATE: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:T(?=\d)|(?![\w-]))")
@@ -82,10 +91,24 @@ class Analyzer:
     """
 
     stem: Stem
+    _remembered: Callable[[str], tuple[str, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        remember = lru_cache(maxsize=CACHED_PIECES)
+        object.__setattr__(self, "_remembered", remember(partial(_all_lexemes, self.stem)))
 
     def analyze(self, text: str) -> list[str]:
         """Return the lexemes of a document in order and with repetition, at most `MAX_DOCUMENT_LEXEMES`."""
-        return list(islice((self._lexeme(token) for token in _tokens(text)), MAX_DOCUMENT_LEXEMES))
+        folded = fold(text)
+        if len(folded) > MAX_SHORT_CHARACTERS:
+            pieces = (match[0] for match in _TOKEN.finditer(folded))
+            return list(islice(chain.from_iterable(map(self._lexemes_of, pieces)), MAX_DOCUMENT_LEXEMES))
+        # All in one go, for most texts are short, and it is what storing them takes the longest.
+        found: list[str] = _TOKEN.findall(folded)
+        known = all(map(MAX_CACHED_CHARACTERS.__ge__, map(len, found)))
+        return list(chain.from_iterable(map(self._remembered if known else self._lexemes_of, found)))[
+            :MAX_DOCUMENT_LEXEMES
+        ]
 
     def query_lexemes(self, text: str) -> tuple[str, ...]:
         """Return the distinct lexemes of a query in order, at most `MAX_QUERY_LEXEMES`.
@@ -96,11 +119,10 @@ class Analyzer:
         """
         tokens = list(dict.fromkeys(_tokens(head_and_tail(text))))
         telling = [token for token in tokens if not _is_stop(token)]
-        return tuple(dict.fromkeys(self._lexeme(token) for token in _most_telling(telling or tokens)))
+        return tuple(dict.fromkeys(_lexeme(self.stem, token) for token in _most_telling(telling or tokens)))
 
-    def _lexeme(self, token: _Token) -> str:
-        text, is_word = token
-        return _bounded(self.stem(text) or text) if is_word else text
+    def _lexemes_of(self, piece: str) -> Iterable[str]:
+        return self._remembered(piece) if len(piece) <= MAX_CACHED_CHARACTERS else _lexemes(self.stem, piece)
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -155,14 +177,34 @@ def _is_stop(token: _Token) -> bool:
     return token[1] and token[0] in STOP_WORDS
 
 
+def _lexeme(stem: Stem, token: _Token) -> str:
+    text, is_word = token
+    return _bounded(stem(text) or text) if is_word else text
+
+
+def _lexemes(stem: Stem, piece: str) -> Iterator[str]:
+    """Make the lexemes of one match of `_TOKEN`, which its text alone determines."""
+    return (_lexeme(stem, token) for token in _tokens_of(piece))
+
+
+def _all_lexemes(stem: Stem, piece: str) -> tuple[str, ...]:
+    return tuple(_lexemes(stem, piece))
+
+
 def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(fold(text)):
-        if (run := match["unspaced"]) is not None:
-            yield from _pairs(run)
-        elif (amount := match["amount"]) is not None:
-            yield _bounded(amount.replace(",", "")), False
-        else:
-            yield from _chunk(match["chunk"], option=match["option"])
+        yield from _tokens_of(match[0])
+
+
+def _tokens_of(piece: str) -> Iterator[_Token]:
+    """Take a match of `_TOKEN` apart by its text: no two of its branches can match the same."""
+    if _UNSPACED_RUN.match(piece):
+        yield from _pairs(piece)
+    elif "," in piece:
+        yield _bounded(piece.replace(",", "")), False
+    else:
+        chunk = piece.removeprefix("--")
+        yield from _chunk(chunk, option=piece[: -len(chunk)])
 
 
 def _pairs(run: str) -> Iterator[_Token]:
@@ -172,7 +214,7 @@ def _pairs(run: str) -> Iterator[_Token]:
         yield first + second, False
 
 
-def _chunk(chunk: str, *, option: str | None) -> Iterator[_Token]:
+def _chunk(chunk: str, *, option: str) -> Iterator[_Token]:
     """Take apart a word or an identifier: itself when it is made of several segments, then each segment."""
     if option:
         yield from _whole(option + chunk)

@@ -11,6 +11,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from hermes_memory.domain.errors import InvalidInput
@@ -28,6 +29,7 @@ STATISTICS_LEXEME: Final = ""
 _POSITION_BITS: Final = 16
 _FREQUENCY_BITS: Final = 4
 _LENGTH_BITS: Final = 12
+_COUNTED: Final = (1 << (_FREQUENCY_BITS + _LENGTH_BITS)) - 1
 # Okapi BM25 with k1 = .9, b = .4 at an assumed average length of 30: tf·(k1+1) / (tf + k1·(1-b) + k1·b/30·length).
 _IMPACT_SCALE: Final = 1.9
 _IMPACT_BASE: Final = 0.54
@@ -93,13 +95,9 @@ def pack(key: int, frequency: int, length: int) -> int:
     Raises:
         InvalidInput: The key is out of range, the frequency below 1 or the length below 0.
     """
-    _require_key(key)
     if frequency < 1:
         raise InvalidInput("a posting needs a frequency of at least 1", field="frequency")
-    if length < 0:
-        raise InvalidInput("a length cannot be negative", field="length")
-    counted = key << _FREQUENCY_BITS | min(frequency, MAX_FREQUENCY)
-    return counted << _LENGTH_BITS | min(length, MAX_LENGTH)
+    return _frame(key, length) | min(frequency, MAX_FREQUENCY) << _LENGTH_BITS
 
 
 def unpack(packed: int) -> Posting:
@@ -136,8 +134,48 @@ def document(key: int, lexemes: Sequence[str]) -> Document:
 
 
 def postings(document: Document) -> dict[str, int]:
-    """Return the packed posting of each lexeme of a document: what its blocks hold of it, to be found and removed."""
-    return {lexeme: pack(document.key, count, document.length) for lexeme, count in document.counts.items()}
+    """Return the packed posting of each lexeme of a document: what its blocks hold of it, to be found and removed.
+
+    Raises:
+        InvalidInput: The key is out of range, a count below 1 or the length below 0.
+    """
+    counts = document.counts
+    if counts and min(counts.values()) < 1:
+        raise InvalidInput("a posting needs a frequency of at least 1", field="frequency")
+    frame = _frame(document.key, document.length)
+    return {lexeme: frame | min(count, MAX_FREQUENCY) << _LENGTH_BITS for lexeme, count in counts.items()}
+
+
+class BlockBuilder:
+    """Groups documents of one theme and shelf into blocks, bit by bit, so that others can be served in between."""
+
+    def __init__(self) -> None:
+        self._by_lexeme: defaultdict[str, list[int]] = defaultdict(list)
+        self._lengths: dict[int, int] = {}
+
+    def add(self, document: Document) -> None:
+        """Take in a document.
+
+        Raises:
+            InvalidInput: It shares its key with another one, holds an empty lexeme, or a value is out of range.
+        """
+        if document.key in self._lengths:
+            raise InvalidInput("two documents share a key: their frequencies would be added up", field="key")
+        if STATISTICS_LEXEME in document.counts:
+            raise InvalidInput("a lexeme cannot be empty", field="counts")
+        by_lexeme = self._by_lexeme
+        for lexeme, packed in postings(document).items():
+            by_lexeme[lexeme].append(packed)
+        self._lengths[document.key] = min(document.length, MAX_LENGTH)
+
+    def blocks(self) -> Iterator[Block]:
+        """Make the blocks, by lexeme, best first, the statistics block in front; none without a document."""
+        if not self._lengths:
+            return
+        total = sum(self._lengths.values())
+        yield Block(lexeme=STATISTICS_LEXEME, hi=0.0, count=len(self._lengths), packed=(total,))
+        for lexeme in sorted(self._by_lexeme):
+            yield from _blocks(lexeme, self._by_lexeme[lexeme])
 
 
 def build_blocks(documents: Iterable[Document]) -> list[Block]:
@@ -146,32 +184,36 @@ def build_blocks(documents: Iterable[Document]) -> list[Block]:
     Raises:
         InvalidInput: Two documents share a key, or a value is out of range.
     """
-    by_lexeme: defaultdict[str, list[int]] = defaultdict(list)
-    lengths: dict[int, int] = {}
+    builder = BlockBuilder()
     for each in documents:
-        if each.key in lengths:
-            raise InvalidInput("two documents share a key: their frequencies would be added up", field="key")
-        lengths[each.key] = min(each.length, MAX_LENGTH)
-        for lexeme, packed in postings(each).items():
-            by_lexeme[lexeme].append(packed)
-    if not lengths:
-        return []
-    if STATISTICS_LEXEME in by_lexeme:
-        raise InvalidInput("a lexeme cannot be empty", field="counts")
-    total = Block(lexeme=STATISTICS_LEXEME, hi=0.0, count=len(lengths), packed=(sum(lengths.values()),))
-    return [total, *(block for lexeme in sorted(by_lexeme) for block in _blocks(lexeme, by_lexeme[lexeme]))]
+        builder.add(each)
+    return list(builder.blocks())
 
 
 def _blocks(lexeme: str, packed: list[int]) -> Iterator[Block]:
-    ordered = sorted(((_packed_impact(value), value) for value in packed), reverse=True)
-    for start in range(0, len(ordered), BLOCK_POSTINGS):
-        part = ordered[start : start + BLOCK_POSTINGS]
-        yield Block(lexeme=lexeme, hi=part[0][0], count=len(part), packed=tuple(value for _, value in part))
+    if len(packed) > 1:
+        packed.sort(key=_rank, reverse=True)
+    for start in range(0, len(packed), BLOCK_POSTINGS):
+        part = tuple(packed[start : start + BLOCK_POSTINGS])
+        yield Block(lexeme=lexeme, hi=_impact_of(part[0] & _COUNTED), count=len(part), packed=part)
 
 
-def _packed_impact(packed: int) -> float:
-    posting = unpack(packed)
-    return impact(posting.frequency, posting.length)
+def _rank(packed: int) -> tuple[float, int]:
+    return _impact_of(packed & _COUNTED), packed
+
+
+@lru_cache(maxsize=_COUNTED + 1)
+def _impact_of(counted: int) -> float:
+    """Return the impact of a posting from its lowest bits, frequency and length: the only ones that it depends on."""
+    return impact(counted >> _LENGTH_BITS, counted & MAX_LENGTH)
+
+
+def _frame(key: int, length: int) -> int:
+    """Pack what the postings of a document share, and leave its place to the frequency."""
+    _require_key(key)
+    if length < 0:
+        raise InvalidInput("a length cannot be negative", field="length")
+    return key << (_FREQUENCY_BITS + _LENGTH_BITS) | min(length, MAX_LENGTH)
 
 
 def _require_key(key: int) -> None:

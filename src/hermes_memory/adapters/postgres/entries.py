@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString, TypeAlias
 
-from anyio.lowlevel import checkpoint
-
 from hermes_memory.adapters.postgres import history, jobs, lexicon
 from hermes_memory.adapters.postgres.history import Change, What
 from hermes_memory.adapters.postgres.lexicon import Indexed, indexed
+from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.pool import Transaction
-from hermes_memory.adapters.postgres.rows import columns, content_hash, json_text, subject_key, utc
+from hermes_memory.adapters.postgres.rows import columns, columns_in_parts, content_hash, json_text, subject_key, utc
 from hermes_memory.adapters.postgres.selection import SEVERAL, Selected, select
 from hermes_memory.domain.lexemes import indexed_text
 from hermes_memory.domain.model import Caller, HomeId, Kind, RowId, Target
@@ -79,7 +78,7 @@ class _Draft:
         return (
             self.id,
             *(self.key[0], operation.content, self.key[1]),
-            *(str(stamp.origin), stamp.tool, stamp.caller.session, operation.source),
+            *(stamp.origin.value, stamp.tool, stamp.caller.session, operation.source),
             *(json_text(operation.metadata), operation.at, stamp.accepted_at, stamp.operation),
             *(self.indexed.vector, self.indexed.length),
         )
@@ -98,9 +97,10 @@ class Entries:
     async def add(self, transaction: Transaction, caller: Caller, additions: Sequence[AddEntry]) -> list[Outcome]:
         """Store entries; one that equals a stored one, or an earlier one of these, leaves that as it is."""
         drafts: dict[Key, _Draft] = {}
+        pace = Pace()
         for operation in additions:
             if (key := _key(operation.target, operation.content)) not in drafts:
-                await checkpoint()  # a batch is analysed text by text, and searches go on in between
+                await pace.breathe()
                 drafts[key] = _Draft(operation=operation, key=key, indexed=self._index(operation.content, operation.at))
         stored = await self._insert(transaction, caller, list(drafts.values()))
         rows = {key: draft.id for key, draft in drafts.items() if draft.id in stored}
@@ -149,8 +149,11 @@ class Entries:
     async def _insert(self, transaction: Transaction, caller: Caller, drafts: Sequence[_Draft]) -> set[RowId]:
         """Insert entries with index, history and jobs; return the ids of those that were not there before."""
         theme, subject = caller.theme, subject_key(caller.subject)
-        inserted = await transaction.fetch(ADD, theme, subject, *columns(draft.values() for draft in drafts))
-        keys = {RowId(record["id"]): record["lex_key"] for record in inserted}
+        keys: dict[RowId, int] = {}
+        # In one order for everybody, or two who add the same could wait for each other.
+        for part in columns_in_parts([draft.values() for draft in sorted(drafts, key=lambda draft: draft.key)]):
+            inserted = await transaction.fetch(ADD, theme, subject, *part)
+            keys |= {RowId(record["id"]): record["lex_key"] for record in inserted}
         new = [draft for draft in drafts if draft.id in keys]
         await lexicon.append(
             transaction, theme, subject, [(draft.key[0], draft.indexed.under(keys[draft.id])) for draft in new]

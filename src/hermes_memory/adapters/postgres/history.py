@@ -13,7 +13,7 @@ from typing import Final, LiteralString
 from uuid import uuid5
 
 from hermes_memory.adapters.postgres.pool import Transaction
-from hermes_memory.adapters.postgres.rows import columns
+from hermes_memory.adapters.postgres.rows import columns_in_parts
 from hermes_memory.domain.model import RowId, Target
 from hermes_memory.domain.operations import Stamp
 
@@ -50,8 +50,8 @@ class Change:
 
 async def note(transaction: Transaction, theme: str, subject: bytes, changes: Sequence[Change]) -> None:
     """Write the history of changes of entries of one theme and subject."""
-    if changes:
-        await transaction.execute(NOTE, theme, subject, *columns(_row(theme, subject, change) for change in changes))
+    for part in columns_in_parts([_row(theme, subject, change) for change in changes]):
+        await transaction.execute(NOTE, theme, subject, *part)
 
 
 def row_hash(salt: bytes, canonical: bytes) -> bytes:

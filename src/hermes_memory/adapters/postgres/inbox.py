@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Transaction
-from hermes_memory.adapters.postgres.rows import columns, own_subjects
+from hermes_memory.adapters.postgres.rows import columns_in_parts, own_subjects
 from hermes_memory.domain.model import Caller, OperationId, RowId
 from hermes_memory.domain.operations import Effect, Outcome
 
@@ -43,11 +43,11 @@ async def record(transaction: Transaction, theme: str, subject: bytes, outcomes:
     Raises:
         DeliveredMeanwhile: One of them has an outcome already; everything must be undone.
     """
-    if not outcomes:
-        return
-    parts = columns((outcome.operation, str(outcome.effect), outcome.row) for outcome in outcomes)
-    if len(await transaction.fetch(RECORD, theme, subject, *parts)) < len(outcomes):
-        raise DeliveredMeanwhile
+    # In one order for everybody, or two who deliver the same could wait for each other.
+    ordered = sorted(outcomes, key=lambda outcome: outcome.operation.bytes)
+    for part in columns_in_parts([(outcome.operation, outcome.effect.value, outcome.row) for outcome in ordered]):
+        if len(await transaction.fetch(RECORD, theme, subject, *part)) < len(part[0]):
+            raise DeliveredMeanwhile
 
 
 def _outcome(record: Record) -> Outcome:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Transaction
-from hermes_memory.adapters.postgres.rows import columns
+from hermes_memory.adapters.postgres.rows import columns_in_parts
 from hermes_memory.domain.model import Kind, RowId
 
 # A statement of its own after the rows': it sees a generation that was made while the rows waited for its lock.
@@ -36,9 +36,8 @@ class Waiting:
 
 async def enqueue(transaction: Transaction, theme: str, subject: bytes, rows: Sequence[Waiting]) -> None:
     """Let rows of one theme and subject wait for their vectors, of every generation that is fed."""
-    if rows:
-        parts = columns((row.row, str(row.kind), row.content_hash) for row in rows)
-        await transaction.execute(ENQUEUE, theme, subject, *parts)
+    for part in columns_in_parts([(row.row, row.kind.value, row.content_hash) for row in rows]):
+        await transaction.execute(ENQUEUE, theme, subject, *part)
 
 
 async def forget(transaction: Transaction, theme: str, subject: bytes, row: RowId) -> None:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
 from typing import Final, LiteralString
 
+from anyio.lowlevel import checkpoint
+
+from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.pool import Transaction
-from hermes_memory.adapters.postgres.rows import columns
-from hermes_memory.domain.postings import MAX_LENGTH, Document, build_blocks, document, impact, postings
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.lexemes import MAX_LEXEME_BYTES
+from hermes_memory.domain.postings import MAX_LENGTH, Block, BlockBuilder, Document, document, impact, postings
 
 TURN_SHELF: Final = "turn"
 """The shelf of turns; entries stand on the shelf named after their target."""
@@ -18,6 +22,9 @@ TURN_SHELF: Final = "turn"
 MAX_VECTOR_BYTES: Final = 1_000_000
 """A tsvector holds less than 2²⁰ bytes. Words beyond it are kept in the text and not in the index."""
 POSITION_BYTES: Final = 4
+BLOCKS_A_STATEMENT: Final = 1_000
+"""So many are written down in a few milliseconds, during which the event loop stands still."""
+_SEPARATOR: Final = "\x1f"
 
 # Whoever takes postings out, or folds blocks, holds this lock on the theme from the start of the transaction: else one
 # would bring back what the other has just taken out. Writers that only append need no lock.
@@ -25,10 +32,14 @@ LOCK_THEMES: Final[LiteralString] = """
 select pg_advisory_xact_lock(hashtextextended(t.theme, 7))
   from (select theme from unnest($1::text[]) as u(theme) order by theme offset 0) t"""
 
+# The columns come as texts, and all postings in one of them, of which each block takes its part: the driver looks at
+# every element of an array several times, which took longer than all else about a batch.
 APPEND: Final[LiteralString] = """
 insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
-select $1, u.shelf, $2, u.lexeme, u.hi, u.n, u.packed::bigint[]
-  from unnest($3::text[], $4::text[], $5::real[], $6::int[], $7::text[]) as u(shelf, lexeme, hi, n, packed)"""
+select $1, $3, $2, u.lexeme, u.hi, u.n, (select $7::text::bigint[])[u.last - u.held + 1 : u.last]
+  from (select t.lexeme, t.hi, t.n, t.held, sum(t.held) over (rows unbounded preceding)::int as last
+          from unnest((string_to_array($4, E'\\x1f'))[2:], $5::text::real[], $6::text::int[], $8::text::int[])
+            as t(lexeme, hi, n, held)) u"""
 
 LEXEMES_OF: Final[LiteralString] = """
 select u.lexeme, cardinality(u.positions) as frequency
@@ -84,9 +95,10 @@ class Indexed:
 
 def indexed(lexemes: Sequence[str]) -> Indexed:
     """Prepare the lexemes of a row to be stored: all of them, or as many as a tsvector can hold."""
-    sizes = accumulate(len(lexeme.encode()) + POSITION_BYTES for lexeme in lexemes)
-    fitting = list(islice(lexemes, sum(1 for _ in takewhile(MAX_VECTOR_BYTES.__ge__, sizes))))
-    return Indexed(lexemes=fitting, vector=tsvector_text(fitting))
+    if len(lexemes) * (MAX_LEXEME_BYTES + POSITION_BYTES) > MAX_VECTOR_BYTES:
+        sizes = accumulate(len(lexeme.encode()) + POSITION_BYTES for lexeme in lexemes)
+        lexemes = list(islice(lexemes, sum(1 for _ in takewhile(MAX_VECTOR_BYTES.__ge__, sizes))))
+    return Indexed(lexemes=lexemes, vector=tsvector_text(lexemes))
 
 
 def tsvector_text(lexemes: Iterable[str]) -> str:
@@ -95,10 +107,10 @@ def tsvector_text(lexemes: Iterable[str]) -> str:
     >>> tsvector_text(["it's", "a", "it's"])
     "'it''s':1,3 'a':2"
     """
-    positions: defaultdict[str, list[str]] = defaultdict(list)
+    positions: defaultdict[str, list[int]] = defaultdict(list)
     for position, lexeme in enumerate(lexemes, start=1):
-        positions[lexeme].append(str(position))
-    return " ".join(f"{_quoted(lexeme)}:{','.join(places)}" for lexeme, places in positions.items())
+        positions[lexeme].append(position)
+    return " ".join([f"{_quoted(lexeme)}:{_listed(places)}" for lexeme, places in positions.items()])
 
 
 async def lock_themes(transaction: Transaction, themes: Iterable[str]) -> None:
@@ -111,16 +123,31 @@ async def append(
     transaction: Transaction, theme: str, subject: bytes, documents: Iterable[tuple[str, Document]]
 ) -> None:
     """Add documents, each with its shelf, to the index of a theme and subject."""
-    shelves: defaultdict[str, list[Document]] = defaultdict(list)
+    shelves: defaultdict[str, BlockBuilder] = defaultdict(BlockBuilder)
+    pace = Pace()
     for shelf, each in documents:
-        shelves[shelf].append(each)
-    blocks = [
-        (shelf, block.lexeme, block.hi, block.count, "{" + ",".join(map(str, block.packed)) + "}")
-        for shelf, batch in shelves.items()
-        for block in build_blocks(batch)
-    ]
-    if blocks:
-        await transaction.execute(APPEND, theme, subject, *columns(blocks))
+        shelves[shelf].add(each)
+        await pace.breathe()
+    for shelf, builder in shelves.items():
+        blocks = builder.blocks()
+        while part := list(islice(blocks, BLOCKS_A_STATEMENT)):
+            await checkpoint()
+            await _append(transaction, theme, subject, shelf, part)
+
+
+async def _append(transaction: Transaction, theme: str, subject: bytes, shelf: str, blocks: Sequence[Block]) -> None:
+    # A separator in front of each: what is split at them begins with an empty part, even if all there is is empty.
+    lexemes = "".join([_SEPARATOR + block.lexeme for block in blocks])
+    if lexemes.count(_SEPARATOR) != len(blocks):
+        raise InvalidInput("a lexeme cannot hold a separator of information", field="lexeme")
+    await transaction.execute(
+        APPEND,
+        *(theme, subject, shelf, lexemes),
+        _array(block.hi for block in blocks),
+        _array(block.count for block in blocks),
+        _array(posting for block in blocks for posting in block.packed),
+        _array(len(block.packed) for block in blocks),
+    )
 
 
 async def entry_document(
@@ -140,4 +167,14 @@ async def scrub(transaction: Transaction, theme: str, shelf: str, subject: bytes
 
 
 def _quoted(lexeme: str) -> str:
-    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+    if "\\" in lexeme or "'" in lexeme:
+        lexeme = lexeme.replace("\\", "\\\\").replace("'", "''")
+    return f"'{lexeme}'"
+
+
+def _array(numbers: Iterable[float]) -> str:
+    return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def _listed(places: list[int]) -> str:
+    return str(places[0]) if len(places) == 1 else ",".join(map(str, places))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from hermes_memory.adapters.postgres.pacing import VALUES_A_STATEMENT
 from hermes_memory.domain.model import (
     NO_METADATA,
     Caller,
@@ -52,12 +53,19 @@ def content_hash(content: str) -> bytes:
 
 def json_text(metadata: Metadata) -> str:
     """Return metadata as JSON."""
-    return json.dumps(dict(metadata))
+    return json.dumps(dict(metadata)) if metadata else "{}"
 
 
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     """Turn at least one row of equal lengths into columns, as `unnest` wants them."""
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def columns_in_parts(rows: Sequence[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
+    """Turn rows of equal lengths into columns, in parts that are encoded quickly; nothing when there are no rows."""
+    at_once = max(1, VALUES_A_STATEMENT // len(rows[0])) if rows else 1
+    for start in range(0, len(rows), at_once):
+        yield columns(rows[start : start + at_once])
 
 
 def row_of(record: Record) -> Row:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
 
-from anyio.lowlevel import checkpoint
-
 from hermes_memory.adapters.postgres import jobs, lexicon
 from hermes_memory.adapters.postgres.entries import Analyze
 from hermes_memory.adapters.postgres.lexicon import TURN_SHELF, Indexed, indexed
+from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.pool import Transaction
-from hermes_memory.adapters.postgres.rows import columns, content_hash, json_text, subject_key, utc
+from hermes_memory.adapters.postgres.rows import columns_in_parts, content_hash, json_text, subject_key, utc
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.lexemes import indexed_text
 from hermes_memory.domain.model import Caller, Kind, RowId, SessionId
@@ -82,32 +82,32 @@ class _Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """One turn that was handed in. `row` is the id it gets if it is stored."""
+
+    operation: RecordTurns
+    draft: TurnDraft
+    row: RowId
+    key: TurnKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Placed:
     """A turn about to be stored, in its place."""
 
-    operation: RecordTurns
-    index: int
-    key: TurnKey
+    said: _Said
     parent: str | None
     position: int
     lex_key: int
     indexed: Indexed
 
-    @property
-    def draft(self) -> TurnDraft:
-        return self.operation.turns[self.index]
-
-    @property
-    def id(self) -> RowId:
-        return row_id(self.operation.stamp.operation, self.index)
-
     def values(self) -> tuple[object, ...]:
-        draft, stamp = self.draft, self.operation.stamp
-        session, role, digest, occurrence = self.key
+        draft, stamp = self.said.draft, self.said.operation.stamp
+        session, role, digest, occurrence = self.said.key
         return (
-            *(self.id, session, self.parent, self.position),
+            *(self.said.row, session, self.parent, self.position),
             *(role, draft.speaker, draft.content, digest, occurrence),
-            *(str(draft.origin), draft.embed, json_text(draft.metadata), draft.at, stamp.accepted_at, stamp.operation),
+            *(draft.origin.value, draft.embed, json_text(draft.metadata), draft.at, stamp.accepted_at, stamp.operation),
             *(self.indexed.vector, self.lex_key, self.indexed.length),
         )
 
@@ -126,43 +126,38 @@ class Turns:
         """Store the turns that are not stored yet, in order; the others are left as they are."""
         theme, subject = caller.theme, subject_key(caller.subject)
         sessions = await _hold(transaction, theme, subject, records)
-        rows = await _known(transaction, theme, subject, records)
-        fresh = _fresh(records, rows)
+        said = await _said(records)
+        rows = await _known(transaction, theme, subject, said)
+        fresh = _fresh(said, rows)
+        rows.update({turn.key: turn.row for turn in fresh})
         placed = await self._place(transaction, sessions, fresh)
         if placed:
             await self._insert(transaction, theme, subject, sessions, placed)
-        rows.update({turn.key: turn.id for turn in placed})
-        stored = {turn.id for turn in placed}
-        return [_outcome(operation, rows, stored) for operation in records]
+        return _outcomes(records, said, rows, stored={turn.row for turn in fresh})
 
     async def _place(
-        self, transaction: Transaction, sessions: dict[SessionId, _Session], fresh: Sequence[tuple[RecordTurns, int]]
+        self, transaction: Transaction, sessions: dict[SessionId, _Session], fresh: Sequence[_Said]
     ) -> list[_Placed]:
         """Give new turns their positions in session and text index."""
         numbers = iter(await _stretches(transaction, sessions, fresh))
         placed: list[_Placed] = []
-        for operation, index in fresh:
-            await checkpoint()  # a batch is analysed text by text, and searches go on in between
-            placed.append(self._placed(operation, index, sessions, numbers))
+        pace = Pace()
+        for turn in fresh:
+            await pace.breathe()
+            placed.append(self._placed(turn, sessions[turn.key[0]], numbers))
         return placed
 
-    def _placed(
-        self, operation: RecordTurns, index: int, sessions: dict[SessionId, _Session], numbers: Iterator[int]
-    ) -> _Placed:
-        draft, key = operation.turns[index], _turn_key(operation, operation.turns[index])
-        session = sessions[key[0]]
+    def _placed(self, turn: _Said, session: _Session, numbers: Iterator[int]) -> _Placed:
         if session.lex_used == STRETCH:
             session.lex_number, session.lex_used = next(numbers), 0
-        text = indexed_text(draft.content, at=utc(draft.at), speaker=draft.speaker)
+        draft = turn.draft
         placed = _Placed(
-            operation=operation,
-            index=index,
-            key=key,
+            said=turn,
             # A delegation may have told the parent before, which the child itself does not know.
-            parent=operation.parent_session or session.parent,
+            parent=turn.operation.parent_session or session.parent,
             position=session.turns,
             lex_key=lexeme_key(session.lex_number, session.lex_used),
-            indexed=indexed(self._analyze(text)),
+            indexed=indexed(self._analyze(indexed_text(draft.content, at=utc(draft.at), speaker=draft.speaker))),
         )
         session.turns += 1
         session.lex_used += 1
@@ -176,15 +171,28 @@ class Turns:
         sessions: dict[SessionId, _Session],
         placed: Sequence[_Placed],
     ) -> None:
-        await transaction.execute(ADD, theme, subject, *columns(turn.values() for turn in placed))
-        states = columns((name, s.turns, s.lex_number, s.lex_used) for name, s in sorted(sessions.items()))
-        await transaction.execute(ADVANCE_SESSIONS, theme, subject, *states)
-        documents = [(TURN_SHELF, turn.indexed.under(turn.lex_key)) for turn in placed]
+        for part in columns_in_parts([turn.values() for turn in placed]):
+            await transaction.execute(ADD, theme, subject, *part)
+        states = [(name, s.turns, s.lex_number, s.lex_used) for name, s in sorted(sessions.items())]
+        for part in columns_in_parts(states):
+            await transaction.execute(ADVANCE_SESSIONS, theme, subject, *part)
+        documents = ((TURN_SHELF, turn.indexed.under(turn.lex_key)) for turn in placed)
         await lexicon.append(transaction, theme, subject, documents)
-        waiting = [
-            jobs.Waiting(row=turn.id, kind=Kind.TURN, content_hash=turn.key[2]) for turn in placed if turn.draft.embed
-        ]
+        wanted = (turn.said for turn in placed if turn.said.draft.embed)
+        waiting = [jobs.Waiting(row=turn.row, kind=Kind.TURN, content_hash=turn.key[2]) for turn in wanted]
         await jobs.enqueue(transaction, theme, subject, waiting)
+
+
+async def _said(records: Sequence[RecordTurns]) -> list[_Said]:
+    """Name every turn that is handed in, in order."""
+    said: list[_Said] = []
+    pace = Pace()
+    for operation in records:
+        for index, draft in enumerate(operation.turns):
+            row = row_id(operation.stamp.operation, index)
+            said.append(_Said(operation=operation, draft=draft, row=row, key=_turn_key(operation, draft)))
+        await pace.breathe()
+    return said
 
 
 async def _hold(
@@ -196,37 +204,35 @@ async def _hold(
         session, times = _session(operation), [draft.at for draft in operation.turns]
         parent, first, last = wanted.get(session, (None, times[0], times[0]))
         wanted[session] = (parent or operation.parent_session, min(first, *times), max(last, *times))
-    held = await transaction.fetch(
-        HOLD_SESSIONS, theme, subject, *columns((session, *facts) for session, facts in sorted(wanted.items()))
-    )
-    return {SessionId(r["session_id"]): _Session(*tuple(r)[1:]) for r in held}
+    held: dict[SessionId, _Session] = {}
+    for part in columns_in_parts([(session, *facts) for session, facts in sorted(wanted.items())]):
+        found = await transaction.fetch(HOLD_SESSIONS, theme, subject, *part)
+        held |= {SessionId(r["session_id"]): _Session(*tuple(r)[1:]) for r in found}
+    return held
 
 
-async def _known(
-    transaction: Transaction, theme: str, subject: bytes, records: Sequence[RecordTurns]
-) -> dict[TurnKey, RowId]:
-    keys = {_turn_key(operation, draft) for operation in records for draft in operation.turns}
-    found = await transaction.fetch(KNOWN, theme, subject, *columns(sorted(keys)))
-    return {_stored_key(record): RowId(record["id"]) for record in found}
+async def _known(transaction: Transaction, theme: str, subject: bytes, said: Sequence[_Said]) -> dict[TurnKey, RowId]:
+    known: dict[TurnKey, RowId] = {}
+    for part in columns_in_parts(list({turn.key: None for turn in said})):
+        found = await transaction.fetch(KNOWN, theme, subject, *part)
+        known |= {_stored_key(record): RowId(record["id"]) for record in found}
+    return known
 
 
-def _fresh(records: Sequence[RecordTurns], known: dict[TurnKey, RowId]) -> list[tuple[RecordTurns, int]]:
-    """Return the drafts that are not stored yet, each key once, in order."""
-    fresh: dict[TurnKey, tuple[RecordTurns, int]] = {}
-    for operation in records:
-        for index, draft in enumerate(operation.turns):
-            if (key := _turn_key(operation, draft)) not in known:
-                fresh.setdefault(key, (operation, index))
+def _fresh(said: Sequence[_Said], known: dict[TurnKey, RowId]) -> list[_Said]:
+    """Return the turns that are not stored yet, each key once, in order."""
+    fresh: dict[TurnKey, _Said] = {}
+    for turn in said:
+        if turn.key not in known:
+            fresh.setdefault(turn.key, turn)
     return list(fresh.values())
 
 
 async def _stretches(
-    transaction: Transaction, sessions: dict[SessionId, _Session], fresh: Sequence[tuple[RecordTurns, int]]
+    transaction: Transaction, sessions: dict[SessionId, _Session], fresh: Sequence[_Said]
 ) -> list[int]:
     """Fetch as many numbers of stretches as the new turns will begin."""
-    new: dict[SessionId, int] = dict.fromkeys(sessions, 0)
-    for operation, _ in fresh:
-        new[_session(operation)] += 1
+    new = Counter(turn.key[0] for turn in fresh)
     beyond = (new[name] - (STRETCH - session.lex_used) for name, session in sessions.items())
     wanted = sum(-(-turns // STRETCH) for turns in beyond if turns > 0)
     return [record["number"] for record in await transaction.fetch(NEXT_STRETCHES, wanted)] if wanted else []
@@ -239,15 +245,23 @@ def _session(operation: RecordTurns) -> SessionId:
 
 
 def _turn_key(operation: RecordTurns, draft: TurnDraft) -> TurnKey:
-    return _session(operation), str(draft.role), content_hash(draft.content), draft.occurrence
+    return _session(operation), draft.role.value, content_hash(draft.content), draft.occurrence
 
 
 def _stored_key(record: Record) -> TurnKey:
     return SessionId(record["session_id"]), record["role"], record["content_hash"], record["occurrence"]
 
 
-def _outcome(operation: RecordTurns, rows: dict[TurnKey, RowId], stored: set[RowId]) -> Outcome:
-    own = [row_id(operation.stamp.operation, index) for index in range(len(operation.turns))]
-    effect = Effect.STORED if any(row in stored for row in own) else Effect.UNCHANGED
-    row = rows[_turn_key(operation, operation.turns[0])] if len(operation.turns) == 1 else None
-    return Outcome(operation=operation.stamp.operation, effect=effect, row=row)
+def _outcomes(
+    records: Sequence[RecordTurns], said: Sequence[_Said], rows: dict[TurnKey, RowId], *, stored: set[RowId]
+) -> list[Outcome]:
+    effective = {turn.operation.stamp.operation for turn in said if turn.row in stored}
+    row_of = {turn.operation.stamp.operation: rows[turn.key] for turn in said}
+    return [
+        Outcome(
+            operation=(key := operation.stamp.operation),
+            effect=Effect.STORED if key in effective else Effect.UNCHANGED,
+            row=row_of[key] if len(operation.turns) == 1 else None,
+        )
+        for operation in records
+    ]
