@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pytest
 import pytest_asyncio
@@ -23,6 +23,15 @@ hypothesis_settings.register_profile("patient", deadline=None)
 hypothesis_settings.load_profile("patient")
 
 NewAgent: TypeAlias = Callable[[], Agent]
+
+PATIENT: Final = {
+    "CONNECT_TIMEOUT": 30,
+    "COMMAND_TIMEOUT": 60,
+    "TOOL_TIMEOUT": 60,
+    "PREFETCH_TIMEOUT": 7.5,
+    "EMBED_READ_TIMEOUT": 20,
+}
+"""Deadlines that a busy machine keeps. A test of the deadlines themselves sets its own."""
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +67,8 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(f"{ENV_PREFIX}EMBEDDER", "none")
     monkeypatch.setenv(f"{ENV_PREFIX}SPOOL_SYNC", "NORMAL")
+    for name, seconds in PATIENT.items():
+        monkeypatch.setenv(f"{ENV_PREFIX}{name}", str(seconds))
     return monkeypatch
 
 
@@ -101,7 +112,7 @@ def new_agent(home: Path) -> Iterator[NewAgent]:
     yield make
     for agent in made:
         agent.provider.shutdown()
-    eventually(lambda: not memory_threads(besides=others), seconds=20)
+    eventually(lambda: not memory_threads(besides=others))
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ async def test_a_burst_of_questions_is_not_taken_for_an_outage(served: Path, con
         view = memory.view("marketing", session="s1")
         for number in range(200):
             await view.capture_turn(f"Kestrel {number} sits on post {number % 7} and looks at field {number % 11}")
-        assert await memory.settled(timeout=30)
+        assert await memory.settled(timeout=60)
 
         async def ask() -> str:
             try:
@@ -42,7 +42,7 @@ async def test_a_burst_of_questions_is_not_taken_for_an_outage(served: Path, con
             return "answered"
 
         answers = await asyncio.gather(*(ask() for _ in range(150)))
-        found = await view.recall("which kestrel sits on the post", timeout=30)
+        found = await view.recall("which kestrel sits on the post", timeout=60)
 
         assert set(answers) <= {"answered", "DeadlineExceeded"}
         assert found.hits

@@ -20,7 +20,7 @@ async def test_a_row_of_an_endless_time_spoils_no_answer(served: Path, database:
         await view.remember("Far away lies the kestrel rock")
         await view.remember("Near by lies the kestrel barn")
         await view.capture_turn("Far away it is said that kestrels nest")
-        assert await memory.settled(timeout=20)
+        assert await memory.settled(timeout=60)
         for table, column in (("memory_entries", "said_at"), ("conversations", "ts")):
             await rows(database.admin_dsn, FAR.format(table=table, column=column, moment=moment))
         found = await view.recall("kestrel", limit=10)

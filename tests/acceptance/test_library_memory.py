@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -286,7 +285,7 @@ async def test_an_error_of_the_block_comes_out_as_it_is(error: BaseException) ->
 
 async def test_a_cancelled_block_ends_in_time() -> None:
     scope = anyio.CancelScope(deadline=anyio.current_time() + 1.0)
-    with anyio.move_on_after(30) as guard, scope:
+    with anyio.move_on_after(60) as guard, scope:
         async with opened():
             await anyio.sleep_forever()
 
@@ -346,7 +345,7 @@ async def test_a_deadline_keeps_the_write(
         with pytest.raises(DeadlineExceeded, match="not lost"):
             await memory.view("marketing").remember("The launch is on 3 May", timeout=0.3)
         with pytest.raises(StoreUnavailable):
-            await memory.view("marketing").recall("launch", timeout=1)
+            await memory.view("marketing").recall("launch", timeout=30)
         kept = await memory.services.spool.status()
         finished = await memory.settled(timeout=0.3)
 
@@ -448,15 +447,12 @@ async def test_two_processes_of_a_home_write_and_one_of_them_delivers(served: Pa
     assert await value(database.admin_dsn, "select count(*) from hermes_memory.conversations") == 30
 
 
-async def test_a_write_is_committed_when_it_returns_and_takes_little_time() -> None:
+async def test_a_write_is_committed_when_it_returns_and_waits_for_no_look_at_the_spool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("hermes_memory.application.deliver.POLL_SECONDS", 3_600.0)
     async with opened() as memory:
         desk = memory.view("marketing")
-        seconds = []
         for number in range(10):
-            started = time.perf_counter()
             entry = await desk.remember(f"Fact {number} of the day")
-            seconds.append(time.perf_counter() - started)
             assert (await desk.get(entry.id)) == entry
-
-    # Far below the interval at which a deliverer that nobody rings would look again.
-    assert min(seconds) < 0.2

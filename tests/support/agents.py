@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from hermes_memory.hermes.provider import HermesMemoryProvider
 from hermes_memory.hermes.runtime import Runtime
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 90.0
 """Seconds; a guard against hanging, no measure of speed."""
 
 Answer = TypeVar("Answer")
