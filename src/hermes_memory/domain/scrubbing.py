@@ -35,6 +35,8 @@ def scrub(text: str) -> str:
     >>> scrub("a\x00b\r\nc\ud83d")
     'ab\nc�'
     """
+    if text.isprintable():  # as most are that have one line: it has neither controls nor surrogates
+        return text
     text = _LINE_ENDS.sub("\n", text).translate(_CONTROLS)
     if _SURROGATES.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
