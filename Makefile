@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check docs bench-writes clean
+.PHONY: help setup demo test soak matrix check docs bench-writes clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -23,6 +23,12 @@ demo: $(READY) ## See three agents and two contacts remember, through a crash
 
 test: $(READY) ## Run all tests against real parts
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+soak: $(READY) ## Kill and cut everything at random for half an hour; FAULTS_SEED=n repeats, FAULTS_SECONDS=n shortens
+	@FAULTS_SECONDS=$${FAULTS_SECONDS:-1800} $(BIN)/python -m pytest tests/faults/test_nemesis.py
+
+matrix: $(READY) ## End, fork and kill processes on Python 3.11, 3.12 and 3.13; FAULTS_PYTHONS="3.12" on one
+	@FAULTS_PYTHONS="$${FAULTS_PYTHONS:-3.11 3.12 3.13}" $(BIN)/python -m pytest tests/faults/test_life.py
 
 check: $(READY) ## Lint, format, types, layers
 	@$(BIN)/ruff check .
