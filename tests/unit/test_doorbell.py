@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 import anyio
+import pytest
 from tests.support.inprocess import GUARD
 
 from hermes_memory.application.doorbell import Doorbell
@@ -51,6 +53,26 @@ async def test_another_thread_rings() -> None:
                 ringer.start()
     for ringer in ringers:
         ringer.join(GUARD)
+
+
+async def test_threads_that_ring_before_an_answer_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bell, loop = Doorbell(), asyncio.get_running_loop()
+    await bell.wait(0.0)
+    woken: list[Callable[[], None]] = []
+    wake = loop.call_soon_threadsafe
+
+    def waking(call: Callable[[], None]) -> asyncio.Handle:
+        woken.append(call)
+        return wake(call)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", waking)
+    for _ in range(100):
+        bell.ring_from_thread()
+    with anyio.fail_after(GUARD):
+        await bell.wait(3_600.0)
+    bell.ring_from_thread()
+
+    assert len(woken) == 2
 
 
 async def test_a_ring_from_a_thread_before_anybody_ever_waited_is_heard() -> None:

@@ -22,7 +22,13 @@ class Doorbell:
             self._event.set()
 
     def ring_from_thread(self) -> None:
-        """Ring from any thread. It costs microseconds and does nothing when the loop is gone."""
+        """Ring from any thread. It costs microseconds and does nothing when the loop is gone.
+
+        A ring that nobody has answered yet stands for this one too: waking the loop again would take the ringing thread
+        the interpreter's lock, which it then waits for as long as the loop is busy.
+        """
+        if self._rung:
+            return
         self._rung = True
         loop = self._loop
         if loop is None:
