@@ -272,13 +272,66 @@ def reset() -> Fault:
     return fault
 
 
-def refusing(part: str) -> Fault:
+def drip(seconds: float) -> Fault:
+    """Send the right answer byte by byte, each after so many seconds."""
+
+    async def fault(server: EmbeddingServer, request: web.Request, asked: Asked) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for byte in json.dumps(shaped(asked.shape, server.vectors(asked.texts))).encode():
+            if request.transport is None or request.transport.is_closing():
+                break
+            await response.write(bytes([byte]))
+            await server.until_leaving(seconds)
+        return response
+
+    return fault
+
+
+def reset_amid(bytes_sent: int = 40) -> Fault:
+    """Promise the right answer, and cut the connection after its first bytes."""
+
+    async def fault(server: EmbeddingServer, request: web.Request, asked: Asked) -> web.StreamResponse:
+        body = json.dumps(shaped(asked.shape, server.vectors(asked.texts))).encode()
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(body))})
+        await response.prepare(request)
+        await response.write(body[:bytes_sent])
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    return fault
+
+
+def refusing(part: str, code: int = 400) -> Fault:
     """Refuse a batch that holds a text with `part` in it; answer others rightly."""
 
     async def fault(server: EmbeddingServer, _: web.Request, asked: Asked) -> web.StreamResponse:
         if any(part in text for text in asked.texts):
-            return web.json_response({"error": "input refused"}, status=400)
+            return web.json_response({"error": "input refused"}, status=code)
         return well(server, asked)
+
+    return fault
+
+
+def no_more_than(texts: int, code: int = 413) -> Fault:
+    """Refuse a batch of more texts; answer others rightly."""
+
+    async def fault(server: EmbeddingServer, _: web.Request, asked: Asked) -> web.StreamResponse:
+        if len(asked.texts) > texts:
+            return web.json_response({"error": f"batch size {len(asked.texts)} > {texts}"}, status=code)
+        return well(server, asked)
+
+    return fault
+
+
+def failing_on(part: str, otherwise: Fault | None = None, *, code: int = 500) -> Fault:
+    """Break down over a batch that holds a text with `part` in it."""
+
+    async def fault(server: EmbeddingServer, request: web.Request, asked: Asked) -> web.StreamResponse:
+        if any(part in text for text in asked.texts):
+            return web.json_response({"error": "internal error"}, status=code)
+        return well(server, asked) if otherwise is None else await otherwise(server, request, asked)
 
     return fault
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from hermes_memory.adapters.embedding.auto import AutoEmbedder
@@ -12,12 +10,6 @@ from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected
 from tests.support import embedding_server as faults
 from tests.support.embedders import PATIENCE, http_embedder
 from tests.support.embedding_server import EmbeddingServer, Fault
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[EmbeddingServer]:
-    async with EmbeddingServer(dimension=64) as server:
-        yield server
 
 
 class TestAuto:

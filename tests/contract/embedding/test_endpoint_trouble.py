@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -20,28 +19,10 @@ from aiohttp import web
 from hermes_memory.adapters.embedding.auto import AutoEmbedder
 from hermes_memory.adapters.embedding.http import HttpEmbedder
 from hermes_memory.adapters.embedding.openai import OpenAIEmbedder
-from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected
+from hermes_memory.domain.errors import EmbedderBusy, EmbedderForbidden, EmbedderUnavailable, EmbeddingRejected
 from tests.support import embedding_server as faults
-from tests.support.embedders import HTTP_EMBEDDERS, KEY, PATIENCE, PRIVATE, http_embedder, threads_named
+from tests.support.embedders import KEY, PATIENCE, PRIVATE, threads_named
 from tests.support.embedding_server import EmbeddingServer, EmbeddingServerThread
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[EmbeddingServer]:
-    async with EmbeddingServer(dimension=64) as server:
-        yield server
-
-
-@pytest.fixture(params=HTTP_EMBEDDERS, ids=lambda kind: kind.__name__)
-async def http(request: pytest.FixtureRequest, server: EmbeddingServer) -> AsyncIterator[HttpEmbedder]:
-    async with http_embedder(request.param, server) as embedder:
-        yield embedder
-
-
-@pytest.fixture
-async def openai(server: EmbeddingServer) -> AsyncIterator[OpenAIEmbedder]:
-    async with http_embedder(OpenAIEmbedder, server) as embedder:
-        yield embedder
 
 
 class TestUnavailable:
@@ -93,7 +74,7 @@ class TestUnavailable:
     ) -> None:
         server.fault = faults.status(code, body={"error": f"incorrect key {KEY}"})
 
-        with pytest.raises(EmbedderUnavailable, match="environment variable EMBED_KEY"):
+        with pytest.raises(EmbedderForbidden, match="environment variable EMBED_KEY"):
             await http.embed_query("hello", timeout=PATIENCE)
 
     async def test_a_cut_connection_is_unavailable(self, http: HttpEmbedder, server: EmbeddingServer) -> None:
@@ -101,6 +82,36 @@ class TestUnavailable:
 
         with pytest.raises(EmbedderUnavailable, match="cannot be reached"):
             await http.embed_query("hello", timeout=PATIENCE)
+
+    async def test_a_connection_cut_amid_the_answer_is_unavailable(
+        self, http: HttpEmbedder, server: EmbeddingServer
+    ) -> None:
+        server.fault = faults.reset_amid()
+
+        with pytest.raises(EmbedderUnavailable, match="cannot be reached"):
+            await http.embed_query("hello", timeout=PATIENCE)
+
+    async def test_an_answer_that_drips_costs_no_more_than_the_time_allowed(
+        self, http: HttpEmbedder, server: EmbeddingServer
+    ) -> None:
+        server.fault = faults.drip(0.05)
+
+        with pytest.raises(EmbedderUnavailable, match=r"within 0\.3 s"):
+            await http.embed_query("hello", timeout=0.3)
+
+    @pytest.mark.parametrize(
+        ("code", "retry_after", "busy"),
+        [(429, None, True), (429, "3", True), (503, "3", True), (503, None, False), (500, None, False)],
+    )
+    async def test_an_endpoint_that_asks_for_less_is_told_from_one_that_is_down(
+        self, openai: OpenAIEmbedder, server: EmbeddingServer, code: int, retry_after: str | None, busy: bool
+    ) -> None:
+        server.fault = faults.status(code, retry_after=retry_after)
+
+        with pytest.raises(EmbedderUnavailable) as caught:
+            await openai.embed_query("hello", timeout=PATIENCE)
+
+        assert isinstance(caught.value, EmbedderBusy) is busy
 
     async def test_an_endpoint_that_hangs_costs_no_more_than_the_time_allowed(
         self, http: HttpEmbedder, server: EmbeddingServer
@@ -191,6 +202,35 @@ class TestUnavailable:
         for embedder in (wary, trusting):
             await embedder.aclose()
         await runner.cleanup()
+
+
+class TestCourtesy:
+    async def test_texts_to_store_wait_for_a_question_under_way(
+        self, openai: OpenAIEmbedder, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("hermes_memory.adapters.embedding.http._COURTESY_SECONDS", PATIENCE)
+        server.faults.append(faults.delayed(0.2))
+
+        async with anyio.create_task_group() as callers:
+            callers.start_soon(lambda: openai.embed_query("question", timeout=PATIENCE))
+            await anyio.sleep(0)
+            await openai.embed_documents(["note"], timeout=PATIENCE)
+
+        assert server.texts == ["question", "note"]
+        assert len({id(asked.connection) for asked in server.requests}) == 1  # one after the other
+
+    async def test_questions_without_end_do_not_keep_texts_from_being_stored(
+        self, openai: OpenAIEmbedder, server: EmbeddingServer
+    ) -> None:
+        server.faults.append(faults.hang())
+
+        async with anyio.create_task_group() as callers:
+            callers.start_soon(lambda: openai.embed_query("question", timeout=PATIENCE))
+            await anyio.sleep(0)
+            stored = await openai.embed_documents(["note"], timeout=PATIENCE)
+            callers.cancel_scope.cancel()
+
+        assert len(stored) == 1
 
 
 class TestNameServerThatHangs:

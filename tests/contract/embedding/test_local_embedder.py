@@ -5,8 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from functools import partial
 
 import anyio
 import pytest
@@ -19,22 +17,6 @@ from hermes_memory.testing.embedder_contract import cosine
 from tests.support.embedders import PATIENCE, threads_named
 
 WORKER = "hermes-memory-embedder"
-
-
-@pytest.fixture(scope="module")
-def loaded_model() -> Iterator[None]:
-    """Keeps the weights loaded between the tests of this module."""
-    holder = LocalEmbedder()
-    anyio.run(partial(holder.warm_up, timeout=60))
-    yield
-    anyio.run(holder.aclose)
-
-
-@pytest.fixture
-async def in_process(loaded_model: None) -> AsyncIterator[LocalEmbedder]:
-    embedder = LocalEmbedder()
-    yield embedder
-    await embedder.aclose()
 
 
 class TestLocalEmbedder:

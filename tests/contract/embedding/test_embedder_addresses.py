@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import traceback
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from hermes_memory.adapters.embedding.openai import OpenAIEmbedder
 from hermes_memory.domain.errors import ConfigurationError, EmbedderUnavailable
 from tests.support.embedders import PATIENCE, threads_named
 from tests.support.embedding_server import EmbeddingServer
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[EmbeddingServer]:
-    async with EmbeddingServer(dimension=64) as server:
-        yield server
 
 
 class TestBaseUrl:

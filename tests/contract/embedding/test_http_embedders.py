@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import traceback
 import tracemalloc
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -20,26 +19,8 @@ from hermes_memory.adapters.inmemory.embedder import hashed_vector
 from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected
 from hermes_memory.testing.embedder_contract import cosine
 from tests.support import embedding_server as faults
-from tests.support.embedders import HTTP_EMBEDDERS, KEY, PATIENCE, PRIVATE, http_embedder
+from tests.support.embedders import KEY, PATIENCE, PRIVATE
 from tests.support.embedding_server import Asked, EmbeddingServer, Fault
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[EmbeddingServer]:
-    async with EmbeddingServer(dimension=64) as server:
-        yield server
-
-
-@pytest.fixture(params=HTTP_EMBEDDERS, ids=lambda kind: kind.__name__)
-async def http(request: pytest.FixtureRequest, server: EmbeddingServer) -> AsyncIterator[HttpEmbedder]:
-    async with http_embedder(request.param, server) as embedder:
-        yield embedder
-
-
-@pytest.fixture
-async def openai(server: EmbeddingServer) -> AsyncIterator[OpenAIEmbedder]:
-    async with http_embedder(OpenAIEmbedder, server) as embedder:
-        yield embedder
 
 
 class TestQuestion:
