@@ -161,8 +161,11 @@ class Deliverer:
             self.leads = self._leadership.try_acquire()
             if not self.leads:
                 return ELECTION_SECONDS
+            # Asked first, or each write would have all that waits read, and wait for that, while the store is away.
+            if not self._breaker.allows():
+                return POLL_SECONDS
             batch = await self._spool.due(self._size.limit)
-            if not batch or not self._breaker.allows():
+            if not batch:
                 return POLL_SECONDS
             # A probe is one write: whoever asks meanwhile waits for its outcome.
             await self._handover.deliver(batch if self._breaker.state is BreakerState.CLOSED else batch[:1])
