@@ -37,6 +37,8 @@ CALM: Final = (0.2, 1.2)
 """Seconds between two misfortunes."""
 LASTING: Final = (0.5, 3.0)
 """Seconds that one lasts."""
+SUSPENDED: Final = 12.0
+"""Seconds that a suspended leader stands still at least: longer than its seat is kept for it."""
 _TERMINATE: Final = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()"
 _EMBEDDER_FAULTS: Final = (
     status(503, retry_after="1"),
@@ -77,6 +79,7 @@ class Writers:
         self._log = trial.folder / "writers.log"
         self._running: list[subprocess.Popen[str]] = []
         self._started = 0
+        self._stopped: list[tuple[float, subprocess.Popen[str]]] = []
 
     def __enter__(self) -> Writers:
         self._running = [self._start(home) for home in self._places]
@@ -96,6 +99,23 @@ class Writers:
         for process in self._running:
             if process.pid in leaders(home):
                 _end(process)
+
+    def suspend_leader(self, number: int) -> None:
+        """Stop the one that delivers for a home, until `resume`, which lets it go on with what it was about to do."""
+        home = self._trial.home(self._places[number % len(self._places)])
+        leading = leaders(home)
+        for process in self._running:
+            if process.pid in leading:
+                process.send_signal(signal.SIGSTOP)
+                self._stopped.append((time.monotonic() + SUSPENDED, process))
+
+    def resume(self, *, all_of_them: bool = False) -> None:
+        """Let those go on that stood still for long enough."""
+        for waiting in list(self._stopped):
+            due, process = waiting
+            if all_of_them or time.monotonic() >= due:
+                self._stopped.remove(waiting)
+                process.send_signal(signal.SIGCONT)
 
     def start_again(self) -> None:
         """Replace those that ended.
@@ -163,8 +183,10 @@ class Nemesis:
             self.done.append(misfortune)
             await getattr(self, misfortune.what)(misfortune)
             self.heal()
+            self._writers.resume()
             await anyio.to_thread.run_sync(self._writers.start_again)
         self.heal()
+        self._writers.resume(all_of_them=True)
         await anyio.to_thread.run_sync(self._server.start_again)
 
     def heal(self) -> None:
@@ -246,6 +268,9 @@ class Nemesis:
     async def kill_a_leader(self, misfortune: Misfortune) -> None:
         await anyio.to_thread.run_sync(self._writers.kill_leader, misfortune.number)
 
+    async def suspend_a_leader(self, misfortune: Misfortune) -> None:
+        await anyio.to_thread.run_sync(self._writers.suspend_leader, misfortune.number)
+
     async def kill_a_leader_in_the_dark(self, misfortune: Misfortune) -> None:
         """Kill the one that waits for an answer which never comes."""
         self._database.swallow()
@@ -270,6 +295,7 @@ WEIGHTS: Final = {
     Nemesis.cut_the_embedder_off: 3,
     Nemesis.kill_a_writer: 3,
     Nemesis.kill_a_leader: 4,
+    Nemesis.suspend_a_leader: 3,
     Nemesis.kill_a_leader_in_the_dark: 2,
 }
 """How often each happens, beside the others."""
