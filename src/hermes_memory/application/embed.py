@@ -236,9 +236,8 @@ class EmbedStage:
         except Exception:
             logger.exception("embedding met an unexpected error", extra={"action": "embed.fault"})
             self._trouble = True
-        finally:
-            self._leases.forget(batch.jobs)
-            self.doorbell.ring()
+        self._leases.forget(batch.jobs)  # not when cancelled: what is held then is given back
+        self.doorbell.ring()
 
     async def _embedded(self, batch: Batch, work: TaskGroup) -> Sequence[Answer]:
         try:

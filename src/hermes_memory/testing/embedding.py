@@ -15,6 +15,8 @@ SHORT: Final = 0.2
 """Seconds of a wait that a test sits out."""
 EAST: Final[Sequence[float]] = (1.0, 0.0, 0.0, 0.0)
 NORTH: Final[Sequence[float]] = (0.0, 1.0, 0.0, 0.0)
+WEST: Final[Sequence[float]] = (-1.0, 0.0, 0.0, 0.0)
+SOUTH: Final[Sequence[float]] = (0.0, -1.0, 0.0, 0.0)
 
 
 async def embed_waiting(store: StoreUnderTest, vector: Sequence[float]) -> None:

@@ -75,6 +75,28 @@ class EmbeddingChangeContract:
 
         assert (await store.inspector.counts())["vectors"] == 0
 
+    async def test_all_parts_go_with_a_row_that_is_replaced_or_removed(self, store: StoreUnderTest) -> None:
+        replaced, removed = await deliver(store, add("a long note"), add("another long note"))
+        assert replaced.row is not None
+        assert removed.row is not None
+        jobs = await store.queue.claim(PLENTY, lease=LONG)
+        await store.queue.complete({job.row: [NORTH, EAST, NORTH] for job in jobs}, jobs)
+
+        await deliver(store, replace(ById(id=replaced.row), "new words"), remove(ById(id=removed.row)))
+
+        for row in (replaced.row, removed.row):
+            assert await cosine_found(store, row, EAST) is None
+        assert (await store.inspector.counts())["vectors"] == 0
+
+    async def test_a_text_embedded_again_in_fewer_parts_keeps_none_of_the_old_ones(self, store: StoreUnderTest) -> None:
+        row = await stored(store, add("a long note"))
+        jobs = await store.queue.claim(PLENTY, lease=LONG)
+        await store.queue.complete({row: [NORTH, NORTH, EAST]}, jobs)
+
+        await store.queue.complete({row: [NORTH]}, jobs)
+
+        assert await cosine_found(store, row, EAST) == pytest.approx(0.0, abs=2e-3)
+
     async def test_an_entry_merged_into_another_leaves_neither_job_nor_vector(self, store: StoreUnderTest) -> None:
         first, second = await deliver(store, add("old words"), add("new words"))
         await embed_waiting(store, EAST)

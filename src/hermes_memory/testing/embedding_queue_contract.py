@@ -5,19 +5,22 @@ from __future__ import annotations
 import pytest
 
 from hermes_memory.domain.model import Kind
-from hermes_memory.domain.operations import row_id
+from hermes_memory.domain.operations import ById, row_id
 from hermes_memory.ports.embedding import EmbeddingBacklog
-from hermes_memory.testing.embedding import EAST, LONG, SHORT, cosine_found, embed_waiting
+from hermes_memory.testing.embedding import EAST, LONG, NORTH, SHORT, SOUTH, WEST, cosine_found, embed_waiting
 from hermes_memory.testing.making import (
     ANA_DIRECTLY,
+    CURRENT,
     DESK,
     DESK_WITH_ANA,
     MARKETING,
+    PATIENCE,
     PLENTY,
     SALES_DESK,
     add,
     deliver,
     record,
+    replace,
     said,
     stored,
 )
@@ -134,6 +137,62 @@ class EmbeddingQueueContract:
 
         assert list(meanwhile) == []
         assert (again.row, again.attempts) == (jobs[0].row, 1)
+
+    async def test_a_claim_can_be_kept_longer_and_counts_no_attempt(self, store: StoreUnderTest) -> None:
+        await deliver(store, add("a note"))
+        jobs = await store.queue.claim(PLENTY, lease=SHORT)
+
+        await store.queue.hold(jobs, LONG)
+        await store.pass_time(SHORT * 1.5)
+        meanwhile = await store.queue.claim(PLENTY, lease=LONG)
+        await store.queue.hold(jobs, 0.0)
+        (again,) = await store.queue.claim(PLENTY, lease=LONG)
+
+        assert list(meanwhile) == []
+        assert (again.row, again.attempts) == (jobs[0].row, 0)
+
+    async def test_holding_a_job_that_is_parked_or_over_or_of_an_old_content_changes_nothing(
+        self, store: StoreUnderTest
+    ) -> None:
+        parked, done, changed = await deliver(store, add("poison"), add("a note"), add("old words"))
+        assert done.row is not None
+        assert changed.row is not None
+        jobs = await store.queue.claim(PLENTY, lease=SHORT)
+        await store.queue.park(next(job for job in jobs if job.row == parked.row), "the embedder refuses it")
+        await store.queue.complete({done.row: [EAST]}, jobs)
+        await deliver(store, replace(ById(id=changed.row), "new words"))
+
+        await store.queue.hold(jobs, LONG)
+
+        assert [job.row for job in await store.queue.claim(PLENTY, lease=LONG)] == [changed.row]
+        assert await store.queue.backlog() == EmbeddingBacklog(waiting=1, parked=1)
+
+    async def test_a_row_is_as_near_as_its_best_part_and_counts_once(self, store: StoreUnderTest) -> None:
+        rows = await deliver(store, add("a long note"), record(said("a long turn")))
+        jobs = await store.queue.claim(PLENTY, lease=LONG)
+
+        await store.queue.complete({job.row: [WEST, NORTH, EAST] for job in jobs}, jobs)
+
+        for row in (rows[0].row, *(job.row for job in jobs)):
+            assert row is not None
+            assert await cosine_found(store, row, EAST) == pytest.approx(1.0, abs=2e-3)
+            assert await cosine_found(store, row, NORTH) == pytest.approx(1.0, abs=2e-3)
+        hits = await store.search.by_vector(DESK, CURRENT, EAST, limit=PLENTY, timeout=PATIENCE)
+        assert sorted(hit.row.id for hit in hits) == sorted(job.row for job in jobs)
+        assert (await store.inspector.counts())["vectors"] == 2
+
+    async def test_the_parts_of_several_rows_go_each_to_its_own(self, store: StoreUnderTest) -> None:
+        one, two, three = await deliver(store, add("one"), add("two"), add("three"))
+        jobs = await store.queue.claim(PLENTY, lease=LONG)
+        assert one.row is not None
+        assert two.row is not None
+        assert three.row is not None
+
+        await store.queue.complete({one.row: [NORTH, WEST], two.row: [EAST], three.row: [SOUTH] * 5}, jobs)
+
+        for row, vector in ((one.row, NORTH), (one.row, WEST), (two.row, EAST), (three.row, SOUTH)):
+            assert await cosine_found(store, row, vector) == pytest.approx(1.0, abs=2e-3)
+        assert await cosine_found(store, two.row, NORTH) == pytest.approx(0.0, abs=2e-3)
 
     async def test_jobs_that_failed_come_after_those_that_did_not(self, store: StoreUnderTest) -> None:
         failed = await stored(store, add("first"))
