@@ -301,11 +301,11 @@ async def test_a_busy_lane_waits_with_a_growing_delay_while_the_others_go_on_and
 async def test_a_lane_is_held_back_ever_longer_up_to_a_bound_and_never_for_exactly_as_long_as_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seconds: list[float] = []
+    waits: list[float] = []
 
     class Recording(InMemorySpool):
-        def postpone(self, operations: Sequence[OperationId], wait: float) -> None:
-            seconds.append(wait)
+        def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
+            waits.append(seconds)
             super().postpone(operations, 0.0)
 
     monkeypatch.setattr(handover, "FIRST_HOLD_SECONDS", 0.25)
@@ -314,11 +314,11 @@ async def test_a_lane_is_held_back_ever_longer_up_to_a_bound_and_never_for_exact
     side.accept(add("stuck"))
     side.delivery.busy_at = "stuck"
     async with side.running():
-        await until(lambda: len(seconds) >= 14)
+        await until(lambda: len(waits) >= 14)
 
     bounds = [min(60.0, 0.25 * 2**attempt) for attempt in range(14)]
-    assert all(bound / 2 <= wait <= bound for wait, bound in zip(seconds, bounds, strict=False))
-    assert len(set(seconds)) == len(seconds)
+    assert all(bound / 2 <= wait <= bound for wait, bound in zip(waits, bounds, strict=False))
+    assert len(set(waits)) == len(waits)
 
 
 def test_batches_shrink_when_they_take_too_long_and_grow_only_when_a_full_one_was_quick() -> None:

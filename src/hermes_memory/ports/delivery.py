@@ -19,7 +19,9 @@ class DeliveryStore(Protocol):
         in a batch or from two sides at once. What each kind of operation does stands with its class.
 
         Raises:
-            StoreUnavailable: Nothing was applied, or it is unknown whether it was; hand the same in again later.
+            StoreUnavailable: Nothing was applied, or it is unknown whether it was; hand the same in again later. Its
+                kinds tell of a database that is there: StoreBusy that something one of them needs is held by somebody
+                else, StoreFault that one of them met a fault which nothing says is its own.
             DeliveryRejected: One of them can never be applied, as a text that holds a NUL or half a surrogate pair;
                 nothing was. Hand them in singly to find it.
             SchemaNotApplied: The database has no schema, or an older one; nothing was applied.

@@ -130,7 +130,7 @@ class Spool(Protocol):
         ...
 
     def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
-        """Hold operations, and so their lanes, back for a time, and count the attempt."""
+        """Hold operations, and so their lanes, back for so long, a week at most, and count the attempt."""
         ...
 
     def bury(self, operation: OperationId, reason: str) -> None:
@@ -208,7 +208,10 @@ class Leadership(Protocol):
     """Makes one process of a home the one that delivers. The kernel takes it from a process that dies."""
 
     def try_acquire(self) -> bool:
-        """Become the leader if nobody is; True also when this object leads already."""
+        """Become the leader if nobody is; True also when this object leads already.
+
+        A leader calls it again and again: one that does not for a while is taken for hung, and may lose the seat.
+        """
         ...
 
     def release(self) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Final, TypeAlias, assert_never
 
+import anyio
 import asyncpg
 
 from hermes_memory.adapters.postgres import agents, inbox, lexicon
@@ -16,7 +18,7 @@ from hermes_memory.adapters.postgres.inbox import DeliveredMeanwhile
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import subject_key
 from hermes_memory.adapters.postgres.turns import Turns
-from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
+from hermes_memory.domain.errors import HermesMemoryError, StoreBusy
 from hermes_memory.domain.model import Caller, OperationId, Theme
 from hermes_memory.domain.operations import (
     AddEntry,
@@ -31,6 +33,12 @@ from hermes_memory.domain.operations import (
 
 ATTEMPTS: Final = 3
 """Transactions tried when another one stores the same at the same moment."""
+
+PAUSE_SECONDS: Final = 0.02
+"""Longest pause between two of them."""
+LOCK_TIMEOUT: Final = "lock_timeout = 2000"
+"""Milliseconds to wait for what another transaction holds; so long the other lanes of a batch wait with it. It is more
+than the server takes to find a deadlock, by default a second."""
 
 COLLISIONS: Final = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 """What a transaction meets that came upon another one. Tried again, it succeeds."""
@@ -63,6 +71,7 @@ class PostgresDelivery:
             except DeliveredMeanwhile as race:
                 if attempt == ATTEMPTS - 1:
                     raise _lost(race) from None
+                await anyio.sleep(random.uniform(0, PAUSE_SECONDS))  # noqa: S311 - lets one of two pass, guards nothing
         raise AssertionError("the last attempt either returns or raises")
 
     async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
@@ -74,7 +83,7 @@ class PostgresDelivery:
         outcomes: dict[OperationId, Outcome] = {}
         seen: Seen = {}
         first = operations[0].stamp.caller
-        async with self._pool.transaction(first, timeout=self._timeout) as transaction:
+        async with self._pool.transaction(first, timeout=self._timeout, settings=[LOCK_TIMEOUT]) as transaction:
             try:
                 await lexicon.lock_themes(transaction, _scrubbed(operations))
                 for run in _runs(operations):
@@ -133,7 +142,7 @@ def _lost(race: DeliveredMeanwhile) -> HermesMemoryError:
     """Say what a race means that was lost again and again: a key that is taken for good, or a bad moment."""
     if isinstance(race.__cause__, asyncpg.PostgresError):
         return domain_error(race.__cause__)
-    return StoreUnavailable("others store the same at the same moment: hand it in again")
+    return StoreBusy("others store the same at the same moment: hand it in again")
 
 
 def _runs(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:

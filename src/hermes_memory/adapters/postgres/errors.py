@@ -14,6 +14,8 @@ from hermes_memory.domain.errors import (
     DeliveryRejected,
     HermesMemoryError,
     SchemaNotApplied,
+    StoreBusy,
+    StoreFault,
     StoreUnavailable,
 )
 
@@ -22,12 +24,19 @@ MIGRATE_COMMAND: Final = "hermes-memory migrate --admin-dsn URL"
 SCHEMA_MESSAGE: Final = f"the database lacks the schema this version needs: run `{MIGRATE_COMMAND}`"
 GRANTS_MESSAGE: Final = f"the database role lacks rights on the memory's schema: run `{MIGRATE_COMMAND}`"
 ADDRESS_MESSAGE: Final = "the database address is not usable: check its spelling and its parameters"
+LATE_MESSAGE: Final = "the database did not answer in time"
 REJECTED_MESSAGE: Final = "the database refuses the operation for good"
 
-# Connection (08), login (28), catalogue (3D), rollback (40), resources (53), wrong state (25, 55), operator (57),
-# system (58): none of them says anything about the data handed in.
-_PASSING_CLASSES: Final = frozenset({"08", "25", "28", "3D", "40", "53", "55", "57", "58"})
-_SCHEMA_STATES: Final = frozenset({"3F000", "42P01", "42703", "42704", "42883"})
+# Connection (08), wrong state (25, 55), login (28), catalogue (3D), resources (53), operator (57), system (58): they
+# say that the database is out of reach or refuses all work, and nothing about the data handed in.
+_PASSING_CLASSES: Final = frozenset({"08", "25", "28", "3D", "53", "55", "57", "58"})
+# Rollback (40) and a lock that is not to be had: another transaction is in the way of this one.
+_ROLLBACK: Final = "40"
+_NO_LOCK: Final = "55P03"
+# Our statements do not fit the tables, functions and grants they find: names, types and syntax never come from data.
+_SCHEMA_CLASSES: Final = frozenset({"3F", "42"})
+# Values that no column takes (22), rules of the tables (23), limits such as the size of an index row (54).
+_DATA_CLASSES: Final = frozenset({"22", "23", "54"})
 _CANCELLED: Final = "57014"
 _NO_PRIVILEGE: Final = "42501"
 # What Postgres calls its own check of grants. The wall's refusal of a row comes from elsewhere in the server.
@@ -77,7 +86,7 @@ def domain_error(
 ) -> HermesMemoryError:
     """Return the domain's error for one of `DRIVER_ERRORS`. Its message never holds content."""
     if isinstance(error, TimeoutError):
-        return late("the database did not answer in time")
+        return late(LATE_MESSAGE)
     if isinstance(error, asyncpg.PostgresError):
         return _server_error(error, late)
     if isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError):
@@ -91,14 +100,18 @@ def _server_error(
     state = error.sqlstate or ""
     name = f"{state} {type(error).__name__}"
     if state == _CANCELLED:
-        return late("the database did not answer in time")
-    if state in _SCHEMA_STATES:
+        return StoreBusy(LATE_MESSAGE) if late is StoreUnavailable else late(LATE_MESSAGE)
+    if state == _NO_PRIVILEGE:
+        # The wall's refusal of a row is about the row.
+        granted = getattr(error, "server_source_function", None) != _GRANT_CHECK
+        return _rejected(name) if granted else SchemaNotApplied(f"{GRANTS_MESSAGE} ({name})")
+    if state[:2] == _ROLLBACK or state == _NO_LOCK or _is_stale_plan(error):
+        return StoreBusy(f"the database cannot do this now ({name})")
+    if state[:2] in _SCHEMA_CLASSES:
         return SchemaNotApplied(f"{SCHEMA_MESSAGE} ({name})")
-    if state == _NO_PRIVILEGE and getattr(error, "server_source_function", None) == _GRANT_CHECK:
-        return SchemaNotApplied(f"{GRANTS_MESSAGE} ({name})")
-    if state[:2] in _PASSING_CLASSES or _is_stale_plan(error):
+    if state[:2] in _PASSING_CLASSES:
         return StoreUnavailable(f"the database refuses work for now ({name})")
-    return _rejected(name)
+    return _rejected(name) if state[:2] in _DATA_CLASSES else StoreFault(f"the database failed ({name})")
 
 
 def _is_stale_plan(error: asyncpg.PostgresError) -> bool:

@@ -12,6 +12,7 @@ import asyncpg
 
 from hermes_memory.adapters.postgres.context import caller_settings, opening
 from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, readable_address, translated
+from hermes_memory.adapters.postgres.hosts import rotated
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
 from hermes_memory.domain.model import Caller
 
@@ -108,6 +109,7 @@ class Pool:
         self._statement_cache_size = statement_cache_size
         self._idle_seconds = idle_seconds
         self._application_name = application_name
+        self._failures = 0
         self._opened: asyncpg.Pool[asyncpg.Record] | None = None
         self._opening = asyncio.Lock()
         self._claims = 0
@@ -147,8 +149,10 @@ class Pool:
                     await transaction.execute(opening(caller, read_only=read_only, timeout=longest, settings=settings))
                     yield transaction
                     await transaction.execute("commit")
-                except BaseException:
+                except BaseException as error:
                     await _roll_back(connection)
+                    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                        await self._leave()
                     raise
 
     async def close(self, timeout: float = 1.0) -> None:
@@ -181,6 +185,19 @@ class Pool:
         finally:
             self._claims -= 1
 
+    async def _leave(self) -> None:
+        """Forget connections to a server that has become a standby; an address of several hosts leads to another."""
+        if self._opened is not None:
+            await self._opened.expire_connections()
+
+    async def _connect(self, dsn: str | None = None, **options: Any) -> asyncpg.Connection[asyncpg.Record]:
+        """Connect, beginning with the host after the one that failed last."""
+        try:
+            return await asyncpg.connect(dsn and rotated(dsn, self._failures), **options)
+        except BaseException:
+            self._failures += 1
+            raise
+
     async def _open(self) -> asyncpg.Pool[asyncpg.Record]:
         async with self._opening:
             if self._opened is None:
@@ -193,6 +210,7 @@ class Pool:
                     statement_cache_size=self._statement_cache_size,
                     max_inactive_connection_lifetime=self._idle_seconds,
                     server_settings={"application_name": self._application_name},
+                    connect=self._connect,
                     init=_check_connection,
                     reset=_nothing_to_reset,
                 )

@@ -119,21 +119,32 @@ class WriteLock:
             raise StoreUnavailable("the lock file of the local spool cannot be opened") from error
 
 
+LEASE_SECONDS: Final = 10.0
+"""How long a leader may show no sign of life. More than a busy machine keeps a process waiting."""
+
+
 class FileLeadership:
     """Leadership by flock on a file: the kernel gives it back when the process dies, however it dies.
+
+    A leader that is alive and stands still, stopped or hung, loses the seat after a while: whoever contends for it
+    removes the file from under its lock and locks a new one. Should it go on, it finds that it leads no more; what it
+    was about to deliver at that moment comes twice, which the store takes for once.
 
     A forked child does not lead, and does not keep the seat of a parent that died.
 
     Args:
         path: The lock file; its directory is made private when it is missing.
+        lease: Seconds after which a leader that did not call `try_acquire` again is taken for hung.
 
     Raises:
         ConfigurationError: The directory or file is a link or another user's.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, lease: float = LEASE_SECONDS) -> None:
         prepare_directory(path.parent)
         self._path = path
+        self._lease = lease
+        self._seen: tuple[tuple[int, int], float] | None = None
         self._file = LockFile(path)
         self._lock = threading.Lock()
         self._leads = False
@@ -141,24 +152,54 @@ class FileLeadership:
         watch_forks(self)
 
     def try_acquire(self) -> bool:
-        """Become the leader if nobody is.
+        """Become the leader if nobody is, or the one who is shows no life; a leader shows it by this.
 
         Raises:
             StoreUnavailable: The lock file cannot be opened.
         """
         self._check_process()
         with self._lock:
-            if self._leads and self._file.current():
-                return True
-            if self._leads:
-                self._file.forget()
             try:
-                self._leads = self._file.try_lock() or self._file.try_lock()
+                if self._leads and self._file.current():
+                    os.utime(self._path)
+                    return True
+                if self._leads:
+                    self._file.forget()
+                self._leads = self._file.try_lock() or self._file.try_lock() or self._take_over()
                 if self._leads:
                     self._file.sign(b"%d" % os.getpid())
+                    self._seen = None
             except OSError as error:
                 raise StoreUnavailable("the lock file of the leader cannot be opened") from error
             return self._leads
+
+    def _take_over(self) -> bool:
+        """Take the seat from a leader that shows no life, as long as no one else is about to."""
+        if not self._stale():
+            return False
+        rivals = LockFile(self._path.with_suffix(".succession"))
+        try:
+            if not rivals.try_lock() or not self._stale():
+                return False
+            self._path.unlink()
+        finally:
+            rivals.forget()
+        self._file.forget()
+        return self._file.try_lock()
+
+    def _stale(self) -> bool:
+        """Tell whether the file that is there shows the same sign of life for longer than the lease.
+
+        Only this process's own clock counts, so that a clock that is set makes nobody look dead.
+        """
+        try:
+            found = self._path.lstat()
+        except FileNotFoundError:
+            return False
+        sign, now = (found.st_ino, found.st_mtime_ns), time.monotonic()
+        if self._seen is None or self._seen[0] != sign:
+            self._seen = sign, now
+        return now - self._seen[1] > self._lease
 
     def release(self) -> None:
         """Stop leading."""
@@ -198,6 +239,7 @@ class FileLeadership:
         self._lock = threading.Lock()
         self._file.forget()
         self._leads = False
+        self._seen = None
         self._pid = os.getpid()
 
     def _check_process(self) -> None:
