@@ -32,6 +32,7 @@ from hermes_memory.testing.making import (
     ANA,
     CURRENT,
     DESK,
+    ENTRIES,
     MARKETING,
     PATIENCE,
     SALES,
@@ -240,3 +241,17 @@ async def test_words_beyond_what_a_tsvector_holds_do_not_keep_a_text_from_being_
 
 async def test_a_vector_that_points_nowhere_finds_nothing(store: PostgresStore) -> None:
     assert list(await store.search.by_vector(DESK, CURRENT, [0.0] * 4, limit=5, timeout=PATIENCE)) == []
+
+
+async def test_the_parts_of_long_texts_leave_room_in_the_graph_for_other_rows(server: TestServer) -> None:
+    async with migrated(server) as place, place.store(exact_rows=0) as store:
+        await store.delivery.apply([add(f"a note of many parts, {number}") for number in range(5)])
+        await store.delivery.apply([add(f"a short note, {number}") for number in range(20)])
+        near, less_near = (1.0, 0.0, 0.0, 0.0), (1.0, 0.3, 0.0, 0.0)
+        jobs = await store.queue.claim(500, lease=60)
+        vectors = {job.row: [near] * 40 if "many parts" in job.text else [less_near] for job in jobs}
+        await store.queue.complete(vectors, jobs)
+        hits = await store.search.by_vector(DESK, ENTRIES, near, limit=20, timeout=PATIENCE)
+
+    assert len({hit.row.id for hit in hits}) == len(hits) == 20
+    assert sum("many parts" in hit.row.content for hit in hits) == 5
