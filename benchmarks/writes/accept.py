@@ -12,8 +12,10 @@ from benchmarks.kit.figures import median, quantile, ratio
 from benchmarks.writes.sides import Bench, Side
 from benchmarks.writes.stage import Record, Stage, milliseconds
 
-INTERVAL: Final = 0.01
-"""Seconds between two calls: an agent speaks now and then, and what it said before is delivered meanwhile."""
+INTERVAL: Final = 0.04
+"""Seconds before each call: an agent speaks now and then, and what it said before is delivered meanwhile."""
+LATENCY_MS: Final = 0
+"""So that the peer keeps up, and does not drop what is not its to wait for."""
 NOWHERE: Final = "postgresql://nobody@127.0.0.1:9/nothing"
 """A port where nothing listens."""
 
@@ -27,7 +29,7 @@ async def measure_accept(stage: Stage) -> Record:
                 agents[kind] = await stack.enter_async_context(agent)
         await asyncio.gather(*(_warm_up(stage, agent) for agent in agents.values()))
         rounds: list[Record] = []
-        for number in range(2 * stage.plan.rounds):
+        for number in range(stage.plan.rounds + 1):
             rounds += await stage.attempt(
                 f"round {number + 1}", functools.partial(_round, stage, agents, number), needs=3.0
             )
@@ -37,14 +39,14 @@ async def measure_accept(stage: Stage) -> Record:
 
 async def _warm_up(stage: Stage, agent: Agent) -> None:
     await agent.tell("open", sessions=1, seconds=10.0, timeout=stage.clock.left)
-    await agent.tell("pace", turns=10, interval=INTERVAL, timeout=stage.clock.left)
+    await agent.tell("pace", turns=5, interval=INTERVAL, timeout=stage.clock.left)
 
 
 async def _kinds(stage: Stage, stack: AsyncExitStack, side: Side) -> dict[str, Agent]:
-    bench, _ = await stack.enter_async_context(stage.bench(side))
+    bench, _ = await stack.enter_async_context(stage.bench(side, latency_ms=LATENCY_MS))
     if side.name != "ours":
         return {side.name: side.agent(bench)}
-    other, _ = await stack.enter_async_context(stage.bench(side))
+    other, _ = await stack.enter_async_context(stage.bench(side, latency_ms=LATENCY_MS))
     alone = {sync: _elsewhere(stage, sync) for sync in ("FULL", "NORMAL")}
     return {
         "ours FULL": side.agent(bench, probe=stage.place / "probe"),

@@ -61,21 +61,27 @@ class Ours:
         """Take the provider that registers itself."""
         self._made.append(provider)
 
-    def fill(self, operations: int, turns: int) -> None:
-        """Accept operations of 1 or 2 turns into the home's spool, with nothing running that delivers."""
+    def fill(self, operations: int, turns: int, seconds: float) -> int:
+        """Accept operations of 1 or 2 turns into the home's spool, with nothing running that delivers; return how many.
+
+        None is begun after `seconds`.
+        """
         from hermes_memory.application.accept import Said
         from hermes_memory.bootstrap.home import open_local_half
         from hermes_memory.domain.model import Caller, Role, SessionId, Theme
         from hermes_memory.settings import Settings
 
         half = open_local_half(Settings(spool_sync="NORMAL"))
-        for number in range(operations):
+        started, filled = time.perf_counter(), 0
+        while filled < operations and time.perf_counter() - started < seconds:
+            number, filled = filled, filled + 1
             question, answer = exchange(number)
             # Ten sessions, as of agents that work side by side.
             caller = Caller(theme=Theme("marketing"), session=SessionId(f"session {number % 10}"))
             said = [Said(role=Role.USER, content=question), Said(role=Role.ASSISTANT, content=answer)]
             half.acceptor.turns(caller, said[:turns])
         half.spool.close()
+        return filled
 
 
 class Peer:
@@ -90,7 +96,7 @@ class Peer:
 
         return PgvectorMemoryProvider(config=dict(self._config))
 
-    def fill(self, operations: int, turns: int) -> None:
+    def fill(self, operations: int, turns: int, seconds: float) -> int:
         """Refuse: it keeps nothing outside of its process."""
         raise NotImplementedError
 
@@ -155,11 +161,11 @@ class Writer:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("killed")
 
-    def fill(self, operations: int, turns: int) -> Answer:
+    def fill(self, operations: int, turns: int, seconds: float) -> Answer:
         """Fill the spool."""
         started = time.perf_counter()
-        self._side.fill(operations, turns)
-        return {"seconds": time.perf_counter() - started}
+        filled = self._side.fill(operations, turns, seconds)
+        return {"filled": filled, "seconds": time.perf_counter() - started}
 
     def threads(self) -> Answer:
         """Count the threads of this process."""

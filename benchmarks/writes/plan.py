@@ -42,7 +42,7 @@ class Plan:
 WHOLE: Final = Plan(
     limit=590.0,
     rounds=3,
-    paced=80,
+    paced=40,
     waiting=3_000,
     window=12.0,
     burst=2_000,
@@ -55,7 +55,7 @@ WHOLE: Final = Plan(
 QUICK: Final = Plan(
     limit=88.0,
     rounds=1,
-    paced=20,
+    paced=12,
     waiting=800,
     window=3.5,
     burst=500,

@@ -105,7 +105,8 @@ def _burst(burst: Results) -> Iterator[Line]:
 
 def _backlog(backlog: Results) -> Iterator[Line]:
     for run in backlog["runs"]:
-        yield Line(what=f"emptying a spool of {run['writes']:,} writes, s", ours=run["seconds"])
+        came = "" if run["seconds"] else f" (time was up at {run['stored_rows']:,})"
+        yield Line(what=f"emptying a spool of {run['writes']:,} writes, s{came}", ours=run["seconds"])
         yield Line(what="rows delivered a second from it", ours=run["delivered_per_second"])
 
 

@@ -6,7 +6,7 @@ import functools
 
 from benchmarks.kit.figures import median, ratio
 from benchmarks.writes.sides import Side
-from benchmarks.writes.stage import Record, Stage, rate, watch
+from benchmarks.writes.stage import TIDY_SECONDS, Record, Stage, rate, watch
 
 PEER_QUEUE = 120
 """Exchanges that the peer's queue of 256 rows holds without losing any."""
@@ -32,7 +32,10 @@ async def _run(stage: Stage, side: Side, latency_ms: int) -> Record:
     async with stage.bench(side, latency_ms=latency_ms) as (bench, connection):
         if side.name == "ours":
             async with side.agent(bench) as filler:
-                await filler.tell("fill", operations=exchanges, turns=2, timeout=stage.clock.left)
+                filled = await filler.tell(
+                    "fill", operations=exchanges, turns=2, seconds=30.0, timeout=stage.clock.left
+                )
+            exchanges = filled["filled"]
         async with side.agent(bench) as agent:
             await agent.tell("open", sessions=1, seconds=10.0, timeout=stage.clock.left)
             if side.name != "ours":
@@ -41,7 +44,7 @@ async def _run(stage: Stage, side: Side, latency_ms: int) -> Record:
                 side,
                 connection,
                 until=lambda sample: sample.embedded >= 2 * exchanges,
-                seconds=stage.clock.within(seconds),
+                seconds=min(seconds, stage.clock.left - 2 * TIDY_SECONDS),
             )
     return {
         "side": side.name,
