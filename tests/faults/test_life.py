@@ -19,6 +19,9 @@ from tests.support.pythons import Interpreter, interpreters
 from tests.support.trial import DIMENSION, Trial, migrated_for_trials
 
 FEWEST: Final = 40
+
+# Building the environment of another Python takes its time, and so do a dozen processes on a busy machine.
+pytestmark = pytest.mark.timeout(900)
 ENDINGS: Final[Mapping[str, int]] = {
     "falls_off_the_end": 0,
     "raises": 1,

@@ -112,7 +112,8 @@ class Trial:
         evidence = await gather(self.database.admin_dsn, embedded=True, dead=dead)
         return await judge(read_journals(self.journals), evidence)
 
-    def _environment(self) -> dict[str, str]:
+    def variables(self) -> dict[str, str]:
+        """Return the settings of the trial's processes, as variables of the environment."""
         settings = {
             "dsn": f"postgresql://{self.database.role}@127.0.0.1:{self.proxy.port}/{self.database.database}",
             "spool_sync": "NORMAL",
@@ -122,9 +123,12 @@ class Trial:
             "embed_dim": DIMENSION,
             **self.settings,
         }
+        return {f"HERMES_MEMORY_{name.upper()}": str(value) for name, value in settings.items()}
+
+    def _environment(self) -> dict[str, str]:
         return {
             **{name: value for name, value in os.environ.items() if not name.upper().startswith(("HERMES", "PG"))},
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
             "HOME": str(self.folder),
-            **{f"HERMES_MEMORY_{name.upper()}": str(value) for name, value in settings.items()},
+            **self.variables(),
         }
