@@ -27,7 +27,9 @@ from tests.support.embedded import end_processes, query
 if TYPE_CHECKING:
     from hermes_memory import Memory
 
-EXAMPLE_SECONDS: Final = 60.0
+EXAMPLE_SECONDS: Final = 120.0
+PATIENT: Final = {"CONNECT_TIMEOUT": 30, "COMMAND_TIMEOUT": 60, "TOOL_TIMEOUT": 60, "EMBED_READ_TIMEOUT": 20}
+"""Deadlines that a busy machine keeps, in seconds."""
 COMMAND: Final = "hermes-memory"
 PREFIX: Final = "HERMES_MEMORY_"
 _COMPARISON: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -76,6 +78,8 @@ class DocumentationHome:
                     patch.delenv(name)
             patch.setenv("HERMES_HOME", str(self._directory))
             patch.setenv(f"{PREFIX}STATE_DIRECTORY", str(self._directory / "state"))
+            for name, seconds in PATIENT.items():
+                patch.setenv(f"{PREFIX}{name}", str(seconds))
             if self._memory is None:
                 self._start()
             namespace.setdefault("memory", self._memory)
