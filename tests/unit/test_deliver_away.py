@@ -35,6 +35,7 @@ async def test_writes_that_come_while_the_store_is_away_are_not_read_until_it_ma
     store.applying.standing = StoreUnavailable("the database is away")
     deliverer = Deliverer(SpoolAccess(spool, Worker()), InMemoryLeadership(), store, breaker=breaker, batch=10)
     spool.put(add("the first"))
+    read = 0
     with anyio.fail_after(GUARD):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(deliverer.run)
