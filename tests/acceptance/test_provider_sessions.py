@@ -232,6 +232,7 @@ async def test_contexts_that_only_read_write_nothing(
 ) -> None:
     agent.provider.on_memory_write("add", "memory", "The vault is number 13", {})
     agent.settle()
+    agent.rest()
     reader = new_agent().start("s2", agent_context=context)
     reader.write_notebook("MEMORY.md", "Something by hand")
     reader.provider.on_turn_start(1, "hello")

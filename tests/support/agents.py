@@ -73,6 +73,10 @@ class Agent:
         """Wait until everything accepted so far is stored and, where there is an embedder, embedded."""
         assert self.runtime.call(lambda memory: memory.settled(timeout=PATIENCE), timeout=PATIENCE + 5)
 
+    def rest(self) -> None:
+        """Wait until nothing is under way in the background, such as the look at the notebooks that a start brings."""
+        eventually(lambda: self.runtime.loop.memory and not self.runtime.loop._tasks)
+
     def dead_letters(self) -> list[str]:
         """Return why operations were set aside."""
         return [letter.reason for letter in self.runtime.local.spool.dead()]
