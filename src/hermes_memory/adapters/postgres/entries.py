@@ -151,7 +151,7 @@ class Entries:
         theme, subject = caller.theme, subject_key(caller.subject)
         keys: dict[RowId, int] = {}
         # In one order for everybody, or two who add the same could wait for each other.
-        for part in columns_in_parts([draft.values() for draft in sorted(drafts, key=lambda draft: draft.key)]):
+        for part in columns_in_parts(draft.values() for draft in sorted(drafts, key=lambda draft: draft.key)):
             inserted = await transaction.fetch(ADD, theme, subject, *part)
             keys |= {RowId(record["id"]): record["lex_key"] for record in inserted}
         new = [draft for draft in drafts if draft.id in keys]

@@ -50,7 +50,7 @@ class Change:
 
 async def note(transaction: Transaction, theme: str, subject: bytes, changes: Sequence[Change]) -> None:
     """Write the history of changes of entries of one theme and subject."""
-    for part in columns_in_parts([_row(theme, subject, change) for change in changes]):
+    for part in columns_in_parts(_row(theme, subject, change) for change in changes):
         await transaction.execute(NOTE, theme, subject, *part)
 
 

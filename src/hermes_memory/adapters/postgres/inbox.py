@@ -45,7 +45,7 @@ async def record(transaction: Transaction, theme: str, subject: bytes, outcomes:
     """
     # In one order for everybody, or two who deliver the same could wait for each other.
     ordered = sorted(outcomes, key=lambda outcome: outcome.operation.bytes)
-    for part in columns_in_parts([(outcome.operation, outcome.effect.value, outcome.row) for outcome in ordered]):
+    for part in columns_in_parts((outcome.operation, outcome.effect.value, outcome.row) for outcome in ordered):
         if len(await transaction.fetch(RECORD, theme, subject, *part)) < len(part[0]):
             raise DeliveredMeanwhile
 

@@ -36,7 +36,7 @@ class Waiting:
 
 async def enqueue(transaction: Transaction, theme: str, subject: bytes, rows: Sequence[Waiting]) -> None:
     """Let rows of one theme and subject wait for their vectors, of every generation that is fed."""
-    for part in columns_in_parts([(row.row, row.kind.value, row.content_hash) for row in rows]):
+    for part in columns_in_parts((row.row, row.kind.value, row.content_hash) for row in rows):
         await transaction.execute(ENQUEUE, theme, subject, *part)
 
 

@@ -22,8 +22,8 @@ TURN_SHELF: Final = "turn"
 MAX_VECTOR_BYTES: Final = 1_000_000
 """A tsvector holds less than 2²⁰ bytes. Words beyond it are kept in the text and not in the index."""
 POSITION_BYTES: Final = 4
-BLOCKS_A_STATEMENT: Final = 1_000
-"""So many are written down in a few milliseconds, during which the event loop stands still."""
+BLOCKS_A_STATEMENT: Final = 500
+"""So many are written down in about a millisecond, during which the event loop stands still."""
 _SEPARATOR: Final = "\x1f"
 
 # Whoever takes postings out, or folds blocks, holds this lock on the theme from the start of the transaction: else one

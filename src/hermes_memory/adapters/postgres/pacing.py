@@ -9,8 +9,8 @@ from anyio.lowlevel import checkpoint
 
 HOLD_SECONDS: Final = 0.002
 """How long work may go on before others get their turn. Asking more often would cost more than the work itself."""
-VALUES_A_STATEMENT: Final = 2_000
-"""The driver encodes so many values of arrays in about two milliseconds, and lets nobody else run meanwhile."""
+VALUES_A_STATEMENT: Final = 1_000
+"""The driver encodes so many values of arrays in about a millisecond, and lets nobody else run meanwhile."""
 
 
 class Pace:

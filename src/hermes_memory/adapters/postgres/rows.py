@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hermes_memory.adapters.postgres.pacing import VALUES_A_STATEMENT
@@ -61,11 +62,15 @@ def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def columns_in_parts(rows: Sequence[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
-    """Turn rows of equal lengths into columns, in parts that are encoded quickly; nothing when there are no rows."""
-    at_once = max(1, VALUES_A_STATEMENT // len(rows[0])) if rows else 1
-    for start in range(0, len(rows), at_once):
-        yield columns(rows[start : start + at_once])
+def columns_in_parts(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
+    """Turn rows of equal lengths into columns, in parts that are made and encoded quickly; none when there are no rows.
+
+    The rows are taken one part at a time, so that what makes them need not make all at once.
+    """
+    coming = iter(rows)
+    for first in coming:
+        others = max(1, VALUES_A_STATEMENT // len(first)) - 1
+        yield columns([first, *islice(coming, others)])
 
 
 def row_of(record: Record) -> Row:

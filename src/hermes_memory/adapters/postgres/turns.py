@@ -171,7 +171,7 @@ class Turns:
         sessions: dict[SessionId, _Session],
         placed: Sequence[_Placed],
     ) -> None:
-        for part in columns_in_parts([turn.values() for turn in placed]):
+        for part in columns_in_parts(turn.values() for turn in placed):
             await transaction.execute(ADD, theme, subject, *part)
         states = [(name, s.turns, s.lex_number, s.lex_used) for name, s in sorted(sessions.items())]
         for part in columns_in_parts(states):
@@ -205,7 +205,7 @@ async def _hold(
         parent, first, last = wanted.get(session, (None, times[0], times[0]))
         wanted[session] = (parent or operation.parent_session, min(first, *times), max(last, *times))
     held: dict[SessionId, _Session] = {}
-    for part in columns_in_parts([(session, *facts) for session, facts in sorted(wanted.items())]):
+    for part in columns_in_parts((session, *facts) for session, facts in sorted(wanted.items())):
         found = await transaction.fetch(HOLD_SESSIONS, theme, subject, *part)
         held |= {SessionId(r["session_id"]): _Session(*tuple(r)[1:]) for r in found}
     return held
