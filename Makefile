@@ -25,7 +25,7 @@ test: $(READY) ## Run all tests against real parts
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 soak: $(READY) ## Kill and cut everything at random for half an hour; FAULTS_SEED=n repeats, FAULTS_SECONDS=n shortens
-	@FAULTS_SECONDS=$${FAULTS_SECONDS:-1800} $(BIN)/python -m pytest tests/faults/test_nemesis.py
+	@FAULTS_SECONDS=$${FAULTS_SECONDS:-1800} $(BIN)/python -m pytest -s tests/faults/test_nemesis.py
 
 matrix: $(READY) ## End, fork and kill processes on Python 3.11, 3.12 and 3.13; FAULTS_PYTHONS="3.12" on one
 	@FAULTS_PYTHONS="$${FAULTS_PYTHONS:-3.11 3.12 3.13}" $(BIN)/python -m pytest tests/faults/test_life.py
