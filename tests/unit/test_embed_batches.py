@@ -132,14 +132,14 @@ async def test_what_is_held_is_renewed_until_it_is_forgotten(queue: FaultyQueue)
     assert set(queue.held) == {(jobs[0].text, 0.06)}
 
 
-async def test_a_store_that_is_away_does_not_end_the_renewals(queue: FaultyQueue) -> None:
+async def test_a_store_that_is_away_or_a_defect_does_not_end_the_renewals(queue: FaultyQueue) -> None:
     class Stumbling(FaultyQueue):
         failures = 3
 
         async def hold(self, jobs: object, seconds: float) -> None:
             self.failures -= 1
             if self.failures >= 0:
-                raise StoreUnavailable("away")
+                raise StoreUnavailable("away") if self.failures else ZeroDivisionError
             await super().hold(jobs, seconds)  # type: ignore[arg-type]
 
     stumbling = Stumbling(queue)

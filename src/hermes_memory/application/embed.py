@@ -213,6 +213,8 @@ class EmbedStage:
             await self._queue.calibrate(generation.number, unrelated=unrelated, related=related)
         except (EmbedderUnavailable, EmbeddingRejected, *STORE_TROUBLE) as error:
             logger.info("calibration waits", extra={"action": "embed.calibrate", "cause": type(error).__name__})
+        except Exception:
+            logger.exception("measuring the model met an unexpected error", extra={"action": "embed.fault"})
 
     async def _claim(self, generation: Generation) -> None:
         """Fill the stock, so that the next call need not wait for the store."""

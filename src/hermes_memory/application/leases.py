@@ -59,6 +59,8 @@ class Leases:
                 await self._queue.hold(jobs, self.seconds)
             except HermesMemoryError as error:
                 logger.debug("a lease is not renewed", extra={"action": "embed.lease", "cause": type(error).__name__})
+            except Exception:
+                logger.exception("renewing leases met an unexpected error", extra={"action": "embed.fault"})
 
     async def give_all_back(self) -> None:
         """Give back everything, for half a second at most, even while being cancelled: else it waits for the lease."""
