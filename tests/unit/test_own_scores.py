@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pytest
-from tests.support.inprocess import new_analyzer
+from tests.support.inprocess import new_analyzer, same_stem
 
 from hermes_memory.application import own_scores
 from hermes_memory.application.own_scores import OwnScores
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
-from hermes_memory.domain.lexemes import Analyzer, indexed_row
+from hermes_memory.domain.lexemes import Analyzer, Stem, indexed_row
 from hermes_memory.domain.model import Entry, Origin, RowId, Target
 from hermes_memory.testing.making import MARKETING, next_moment
 
 
-class CountedStems:
-    """Leaves words as they are, and counts how often one of a text's beginning is looked at."""
+@dataclass(frozen=True)
+class CountingAnalyzer(Analyzer):
+    """Remembers what it has analysed, in order."""
 
-    counted = 0
+    stem: Stem = same_stem
+    analysed: list[str] = field(default_factory=list)
 
-    def __call__(self, word: str) -> str:
-        self.counted += word == "first"
-        return word
+    def analyze(self, text: str) -> list[str]:
+        self.analysed.append(text)
+        return Analyzer.analyze(self, text)
 
 
 def entry(content: str) -> Entry:
@@ -53,24 +55,24 @@ def test_own_scores_are_those_of_the_text_leg() -> None:
 
 
 def test_a_row_is_analysed_once_and_again_only_when_its_content_has_changed() -> None:
-    stems = CountedStems()
-    scores, row = OwnScores(Analyzer(stem=stems)), entry("first the vault")
+    analyzer = CountingAnalyzer()
+    scores, row = OwnScores(analyzer), entry("the vault")
     first = [scores.score(row, STATISTICS) for _ in range(3)]
-    once = stems.counted
-    changed = scores.score(replace(row, content="first a rocket"), STATISTICS)
+    once = len(analyzer.analysed)
+    changed = scores.score(replace(row, content="a rocket"), STATISTICS)
 
-    assert (once, stems.counted) == (1, 2)
+    assert (once, len(analyzer.analysed)) == (1, 2)
     assert first[0] > 0 == changed
 
 
 def test_only_so_many_rows_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_scores, "ROWS_KEPT", 3)
-    stems = CountedStems()
-    scores, rows = OwnScores(Analyzer(stem=stems)), [entry(f"first vault {number}") for number in range(5)]
+    analyzer = CountingAnalyzer()
+    scores, rows = OwnScores(analyzer), [entry(f"vault {number}") for number in range(5)]
     for row in rows:
         scores.score(row, STATISTICS)
     scores.score(rows[-1], STATISTICS)
-    kept = stems.counted
+    kept = len(analyzer.analysed)
     scores.score(rows[0], STATISTICS)
 
-    assert (kept, stems.counted) == (5, 6)
+    assert (kept, len(analyzer.analysed)) == (5, 6)
