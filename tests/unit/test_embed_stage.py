@@ -126,6 +126,24 @@ async def test_calls_overlap_up_to_the_bound() -> None:
     assert most == 3
 
 
+async def test_batches_come_singly_while_the_stage_makes_way_and_all_at_once_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(batch=1, parallel=3)
+    await bench.store_notes(*notes(30))
+    monkeypatch.setattr("hermes_memory.application.embed.ASIDE_SECONDS", 3_600.0)
+    bench.stage.make_way()
+    async with bench.running():
+        await until(lambda: bench.stage.counts.embedded)
+        await anyio.sleep(0.05)
+        meanwhile = len(bench.embedder.batches)
+        monkeypatch.setattr("hermes_memory.application.embed.ASIDE_SECONDS", 0.0)
+        bench.stage.make_way()
+        await until(lambda: bench.stage.counts.embedded == 30)
+
+    assert meanwhile == 1
+
+
 async def test_rows_are_claimed_for_as_long_as_said() -> None:
     bench = Bench(lease=7.0)
     await bench.store_notes("the vault is number 13")

@@ -30,7 +30,13 @@ LARGEST_BATCH: Final = 1_000
 
 
 class Deliverer:
-    """Empties the spool while this process leads its home. All methods belong to the event loop."""
+    """Empties the spool while this process leads its home. All methods belong to the event loop.
+
+    Attributes:
+        leads: Whether this process is the one that delivers.
+        behind: Whether more waits than a transaction takes.
+        obstacle: What stops delivery until it is mended, None when nothing does.
+    """
 
     def __init__(
         self,
@@ -56,6 +62,7 @@ class Deliverer:
         self._progress = anyio.Event()
         self.doorbell = Doorbell()
         self.leads = False
+        self.behind = False
         self.obstacle: str | None = None
 
     @property
@@ -164,7 +171,9 @@ class Deliverer:
             # Asked first, or each write would have all that waits read, and wait for that, while the store is away.
             if not self._breaker.allows():
                 return POLL_SECONDS
-            batch = await self._spool.due(self._size.limit)
+            limit = self._size.limit
+            batch = await self._spool.due(limit)
+            self.behind = len(batch) >= limit
             if not batch:
                 return POLL_SECONDS
             # A probe is one write: whoever asks meanwhile waits for its outcome.

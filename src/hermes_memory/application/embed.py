@@ -50,6 +50,8 @@ STORE_PAUSES: Final = (0.2, 1.0)
 """Seconds between the tries to store vectors that are made already."""
 STORES_AT_ONCE: Final = 2
 """Leaves connections of the pool to deliveries and questions."""
+ASIDE_SECONDS: Final = 0.5
+"""For so long after a call to make way, and this far apart, batches come singly."""
 MOST_UNSTORED: Final = 8
 """Batches with vectors that wait for the store, beyond which no more are made."""
 STORE_TROUBLE: Final = (StoreUnavailable, SchemaNotApplied, DeadlineExceeded, DeliveryRejected)
@@ -106,6 +108,8 @@ class EmbedStage:
         self._generation: Generation | None = None
         self._ask_again_at = 0.0
         self._trouble = False
+        self._aside_until = 0.0
+        self._next_aside = 0.0
         self.doorbell = Doorbell()
         self.counts = EmbedCounts()
         self.mismatch: str | None = None
@@ -114,6 +118,13 @@ class EmbedStage:
     def problem(self) -> str | None:
         """Why no vectors are made, None when they are."""
         return self.mismatch or self._calls.problem
+
+    def make_way(self) -> None:
+        """Leave processor and store to deliveries for a moment: a text is found without its vector, but not unstored.
+
+        Some vectors are made even so, or there would be none while writes keep coming.
+        """
+        self._aside_until = time.monotonic() + ASIDE_SECONDS
 
     async def run(self) -> None:
         """Embed until cancelled; what was claimed is then given back."""
@@ -156,11 +167,21 @@ class EmbedStage:
     def _launch(self, work: TaskGroup) -> int:
         """Start what is in stock, as far as the embedder and the store keep up; return how many batches it was."""
         started = 0
-        while self._ready and self._flying < self._throttle.limit and self._unstored < MOST_UNSTORED:
+        while self._ready and self._flying < self._at_once() and self._unstored < MOST_UNSTORED:
             self._flying += 1
             started += 1
             work.start_soon(self._fly, self._ready.popleft(), work)
         return started
+
+    def _at_once(self) -> int:
+        """Return how many batches may be under way now."""
+        now = time.monotonic()
+        if now >= self._aside_until:
+            return self._throttle.limit
+        if now < self._next_aside:
+            return 0
+        self._next_aside = now + ASIDE_SECONDS
+        return 1
 
     async def _fitting(self) -> Generation | None:
         """Return the generation in use if its vectors are this embedder's, None when there is nothing to do."""

@@ -107,10 +107,14 @@ def _deliverer(
     local: LocalHalf, spool: SpoolAccess, delivery: PostgresDelivery, breaker: Breaker, stage: EmbedStage | None
 ) -> Deliverer:
     async def delivered(_outcomes: object) -> None:
-        if stage is not None:
-            stage.doorbell.ring()
+        if stage is None:
+            return
+        if deliverer.behind:
+            stage.make_way()
+        stage.doorbell.ring()
 
-    return Deliverer(spool, local.leadership, delivery, breaker=breaker, delivered=delivered)
+    deliverer = Deliverer(spool, local.leadership, delivery, breaker=breaker, delivered=delivered)
+    return deliverer
 
 
 def _link(host: StoreHost, preparation: StorePreparation, breaker: Breaker, deliverer: Deliverer) -> StoreLink:
