@@ -7,7 +7,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -255,9 +255,19 @@ class Nemesis:
         self._embeddings.fault = _EMBEDDER_FAULTS[misfortune.number % len(_EMBEDDER_FAULTS)]
         await anyio.sleep(misfortune.seconds)
 
-    async def cut_the_embedder_off(self, misfortune: Misfortune) -> None:
-        ways = (self._embedder.cut, self._embedder.refuse, self._embedder.swallow, self._embedder.stall)
-        ways[misfortune.number % len(ways)]()
+    async def spoil_the_way_to_the_embedder(self, misfortune: Misfortune) -> None:
+        way, number = self._embedder, misfortune.number
+        faults: tuple[Callable[[], None], ...] = (
+            way.cut,
+            way.refuse,
+            way.swallow,
+            way.stall,
+            way.half_open,
+            lambda: way.slow(delay=0.05, piece=256),
+            lambda: way.reset_after(number % 2_000, toward="client"),
+            lambda: way.reset_after(number % 1_000, toward="server"),
+        )
+        faults[number % len(faults)]()
         await anyio.sleep(misfortune.seconds)
 
     # --- the writers
@@ -292,7 +302,7 @@ WEIGHTS: Final = {
     Nemesis.crash_a_backend: 2,
     Nemesis.crash_the_database: 2,
     Nemesis.answer_wrongly: 4,
-    Nemesis.cut_the_embedder_off: 3,
+    Nemesis.spoil_the_way_to_the_embedder: 4,
     Nemesis.kill_a_writer: 3,
     Nemesis.kill_a_leader: 4,
     Nemesis.suspend_a_leader: 3,
