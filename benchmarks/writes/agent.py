@@ -148,10 +148,10 @@ class Writer:
         """Complete exchanges with pauses between them, and write a record to the bare disk before each."""
         waits, bare = [], []
         for number in self._upto(turns):
-            time.sleep(interval)
             if self._probe is not None:
-                bare.append(self._probe())
                 time.sleep(interval)
+                bare.append(self._probe())
+            time.sleep(interval)
             waits.append(self._sync(0, number))
         return {"said": len(waits), "waits": waits, "bare": bare}
 
