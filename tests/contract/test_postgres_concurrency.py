@@ -15,6 +15,7 @@ from hermes_memory.domain.errors import StoreUnavailable
 from hermes_memory.domain.model import Caller, SessionId, Theme
 from hermes_memory.domain.operations import Operation
 from hermes_memory.testing.making import ANA, add, by_content, record, remove, replace, said
+from tests.support.index_and_rows import GAPS, INDEX_AND_ROWS
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation, migrated
 
@@ -25,28 +26,6 @@ CALLERS: Final = [
     for theme in ("north", "south")
     for subject in (None, ANA)
 ]
-
-# What the index counts, against what the rows themselves say; one line for each theme and shelf where they differ.
-INDEX_AND_ROWS: Final = """
-with rows as (
-  select d.agent_identity, d.shelf, d.subject, count(*) as documents, sum(d.lex_length) as lexemes,
-         sum((select count(*) from unnest(d.lex))) as postings
-    from hermes_memory.memory_documents d group by 1, 2, 3),
-blocks as (
-  select b.agent_identity, b.shelf, b.subject, coalesce(sum(b.n) filter (where b.lexeme = ''), 0) as documents,
-         coalesce(sum(b.packed[1]) filter (where b.lexeme = ''), 0) as lexemes,
-         coalesce(sum(b.n) filter (where b.lexeme <> ''), 0) as postings,
-         coalesce(sum(cardinality(b.packed)) filter (where b.lexeme <> ''), 0) as packed
-    from hermes_memory.term_blocks b group by 1, 2, 3)
-select count(*) from rows r full join blocks b using (agent_identity, shelf, subject)
- where coalesce(r.documents, 0) <> b.documents or coalesce(r.lexemes, 0) <> b.lexemes
-    or coalesce(r.postings, 0) <> b.postings or b.postings <> b.packed"""
-
-GAPS: Final = """
-select count(*) from (
-  select c.position,
-         row_number() over (partition by c.agent_identity, c.subject, c.session_id order by c.position) - 1 as expected
-    from hermes_memory.conversations c) p where position <> expected"""
 
 STRAY_JOBS: Final = """
 select (select count(*) from hermes_memory.embedding_jobs) - (select count(*) from hermes_memory.memory_rows)"""

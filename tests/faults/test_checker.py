@@ -349,6 +349,10 @@ async def test_missing_stale_and_ownerless_vectors_are_invalid(trial: Trial) -> 
     assert wrongs(await trial.verdict(vectors={row: right, RowId(uuid4()): right})) == {"vector of nothing"}
 
 
+async def test_an_index_that_does_not_fit_its_rows_is_invalid(trial: Trial) -> None:
+    assert wrongs(await trial.verdict(index_errors=1)) == {"index"}
+
+
 def test_a_journal_tells_what_a_spool_accepts_refuses_and_hands_out(tmp_path: Path) -> None:
     first, second, third = (add(f"note {n}", MINE) for n in range(3))
     with journalling(Journal(tmp_path, "/somewhere/home")):

@@ -82,6 +82,7 @@ async def judge(events: Sequence[Event], evidence: Evidence) -> Verdict:
         *_shortened(_in_common(accepted, evidence, alone)),
         *_shortened(row_checks.history(accepted.operations, evidence)),
         *_shortened(row_checks.vectors(evidence)),
+        *_shortened(row_checks.index(evidence)),
     ]
     known = accepted.answered | set(accepted.places)
     return Verdict(reasons=tuple(reasons), accepted=len(known), unanswered=len(known - accepted.answered))

@@ -11,6 +11,7 @@ import asyncpg
 
 from hermes_memory.domain.model import OperationId, Role, RowId, SessionId, Subject, Target, Theme
 from hermes_memory.domain.operations import Effect
+from tests.support.index_and_rows import INDEX_AND_ROWS
 
 _SECONDS: Final = 60.0
 
@@ -58,6 +59,7 @@ class Evidence:
         outcomes: What each operation is recorded to have done.
         vectors: First vector of each row that has any; None where nothing is embedded.
         dead: Why operations were set aside.
+        index_errors: Themes and shelves where the text index does not fit the rows.
     """
 
     entries: Sequence[StoredEntry] = ()
@@ -66,6 +68,7 @@ class Evidence:
     outcomes: Mapping[OperationId, tuple[Effect, RowId | None]] = field(default_factory=dict)
     vectors: Mapping[RowId, Sequence[float]] | None = None
     dead: Mapping[OperationId, str] = field(default_factory=dict)
+    index_errors: int = 0
 
 
 _ENTRIES: Final[LiteralString] = "select id, agent_identity, subject, target, content from hermes_memory.memory_entries"
@@ -92,6 +95,7 @@ async def gather(admin_dsn: str, *, embedded: bool, dead: Mapping[OperationId, s
                 outcomes={OperationId(row[0]): (Effect(row[1]), row[2]) for row in await connection.fetch(_OUTCOMES)},
                 vectors=dict(_vector(row) for row in await connection.fetch(_VECTORS)) if embedded else None,
                 dead=dead or {},
+                index_errors=await connection.fetchval(INDEX_AND_ROWS),
             )
     finally:
         await connection.close()

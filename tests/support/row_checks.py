@@ -85,6 +85,12 @@ def _chain(lines: Sequence[StoredChange], content: str | None, ends: set[str | N
     return None if not left or gave_way else f"is gone, and its history leaves {left}"
 
 
+def index(evidence: Evidence) -> Iterator[str]:
+    """Yield what is wrong with the text index."""
+    if evidence.index_errors:
+        yield f"index: {evidence.index_errors} themes and shelves have other words than their rows"
+
+
 def vectors(evidence: Evidence) -> Iterator[str]:
     """Yield rows without the vector of their present text, and vectors without a row."""
     if evidence.vectors is None:
