@@ -469,12 +469,48 @@ def test_a_body_that_is_no_operation_becomes_a_dead_letter(tmp_path: Path) -> No
     spool.close()
 
 
+def test_a_flipped_version_is_damage_and_no_newer_version(tmp_path: Path) -> None:
+    operations = closed_spool(tmp_path)
+    overwrite(tmp_path / DATABASE, 60, (database.FORMAT ^ 0x40).to_bytes(4, "big"))
+
+    assert survivors(tmp_path) == (ids(*operations[:-3]), ids(*operations[-3:]), 1)
+
+
+@pytest.mark.parametrize("name", [b"attempts", b"buried_at IS NULL", b"head = 1", b"refused"])
+def test_a_schema_that_is_damaged_in_name_only_is_made_anew(tmp_path: Path, name: bytes) -> None:
+    operations = closed_spool(tmp_path)
+    content = (tmp_path / DATABASE).read_bytes()
+    overwrite(tmp_path / DATABASE, content.index(name), bytes([name[0] ^ 2]))
+
+    assert survivors(tmp_path) == (ids(*operations[:-3]), ids(*operations[-3:]), 1)
+
+
+@pytest.mark.parametrize("name", [b"heads", b"operations", b"INTEGER", b"WHERE"])
+def test_a_schema_that_is_no_text_any_more_is_made_anew(tmp_path: Path, name: bytes) -> None:
+    operations = closed_spool(tmp_path)
+    content = (tmp_path / DATABASE).read_bytes()
+    overwrite(tmp_path / DATABASE, content.index(name), b"\xa0")
+
+    assert survivors(tmp_path) == (ids(*operations[:-3]), ids(*operations[-3:]), 1)
+
+
+def test_a_sequence_that_was_set_back_is_noticed(tmp_path: Path) -> None:
+    operations = closed_spool(tmp_path)
+    connection = sqlite3.connect(tmp_path / DATABASE)
+    connection.execute("UPDATE counters SET last_sequence = 5")
+    connection.commit()
+    connection.close()
+
+    assert survivors(tmp_path) == (ids(*operations[:-3]), ids(*operations[-3:]), 1)
+
+
 def test_a_spool_that_an_older_version_made_goes_on(tmp_path: Path) -> None:
     operations = closed_spool(tmp_path)
     connection = sqlite3.connect(tmp_path / DATABASE)
     for column in ("delivered", "buried", "discarded", "refused"):
         connection.execute(f"ALTER TABLE counters DROP COLUMN {column}")
     connection.execute("PRAGMA user_version = 1")
+    connection.execute("PRAGMA application_id = 0")
     connection.commit()
     connection.close()
 

@@ -410,6 +410,7 @@ def test_a_file_of_a_newer_version_is_left_alone(home: Path) -> None:
     open_spool(home).close()
     connection = sqlite3.connect(home / DATABASE)
     connection.execute(f"PRAGMA user_version = {database.FORMAT + 1}")
+    connection.execute(f"PRAGMA application_id = {database.MARK + database.FORMAT + 1}")
     connection.close()
     content = (home / DATABASE).read_bytes()
 
@@ -460,7 +461,7 @@ def big_spool(directory: Path, rows: int, lanes: int, *, held: int = 0) -> Sqlit
                 number.to_bytes(16, "big"),
                 lane_key(str(number % lanes)),
                 0,
-                0.0,
+                until - 86_400,
                 until if number < held else 0.0,
                 None,
                 None,

@@ -57,7 +57,10 @@ class SpoolMachine(RuleBasedStateMachine):
     @rule(caller=st.sampled_from(CALLERS), turn=st.booleans())
     def put(self, caller: Caller, turn: bool) -> None:
         """Put an operation, or be refused."""
-        operation: Operation = record(said("hello"), caller=caller) if turn else add("a note", caller)
+        self.put_this(record(said("hello"), caller=caller) if turn else add("a note", caller))
+
+    def put_this(self, operation: Operation) -> None:
+        """Put this operation, or be refused."""
         try:
             self.spool.put(operation)
         except SpoolFull:

@@ -200,6 +200,16 @@ class SpoolOrderContract(SpoolSuite):
 
         assert [item.attempts for item in spool.due(PLENTY)] == [2]
 
+    def test_nothing_is_held_for_longer_than_a_week(self, spool: Spool, clock: Clock) -> None:
+        operations = put(spool, add("one"))
+
+        spool.postpone(ids(*operations), 1e12)
+        before = due(spool)
+        clock.move(7 * 86_400)
+
+        assert before == []
+        assert due(spool) == operations
+
     def test_a_clock_that_is_set_back_holds_nothing_for_ever(self, spool: Spool, clock: Clock) -> None:
         operations = put(spool, add("one"), add("two"))
         spool.postpone(ids(*operations), 10)

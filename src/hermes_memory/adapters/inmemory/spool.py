@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hermes_memory.adapters.spool.codec import encode
+from hermes_memory.adapters.spool.row import LONGEST_HOLD
 from hermes_memory.domain.errors import InvalidInput, SpoolFull
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Operation, lane_of, takes_away
@@ -97,7 +98,7 @@ class InMemorySpool:
         with self._lock:
             now = self._now()
             for kept in self._waiting(operations):
-                kept.held_at, kept.not_before = now, now + seconds
+                kept.held_at, kept.not_before = now, now + min(seconds, LONGEST_HOLD)
                 kept.attempts += 1
 
     def bury(self, operation: OperationId, reason: str) -> None:

@@ -9,9 +9,8 @@ from typing import Final
 
 from hermes_memory.adapters.spool import database, lookups, quarantine
 from hermes_memory.adapters.spool.database import Synchronous
-from hermes_memory.adapters.spool.faults import Fault, fault_of
+from hermes_memory.adapters.spool.faults import UNSOUND, Fault, fault_of
 from hermes_memory.adapters.spool.lock import WriteLock
-from hermes_memory.adapters.spool.row import Damaged
 
 _INHERITED: Final[list[sqlite3.Connection]] = []
 """Connections that were at work in the parent process when it forked, kept from being collected and so closed."""
@@ -64,7 +63,7 @@ class SpoolConnection:
             self.close()
             try:
                 database.open_checked(self._path, self._synchronous, thorough=True).close()
-            except (Damaged, sqlite3.DatabaseError) as error:
+            except UNSOUND as error:
                 if fault_of(error) is not Fault.DAMAGED:
                     raise
                 self.replace_file()
@@ -102,7 +101,7 @@ class SpoolConnection:
             quarantine.begin_anew(self._path)
         try:
             return database.open_checked(self._path, self._synchronous)
-        except (Damaged, sqlite3.DatabaseError) as error:
+        except UNSOUND as error:
             if fault_of(error) is not Fault.DAMAGED:
                 raise
         quarantine.begin_anew(self._path)

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from sqlite3 import connect
 from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
 
@@ -20,6 +21,8 @@ Synchronous: TypeAlias = Literal["FULL", "NORMAL"]
 
 PAGE_SIZE: Final = 4096
 FORMAT: Final = 2
+MARK: Final = 0x484D0000
+"""The format is noted twice, once added to this, so that a flipped bit does not look like a newer version."""
 BUSY_TIMEOUT: Final = 5.0
 """Seconds that SQLite waits for its own locks. The write lock in front makes this the exception."""
 
@@ -31,6 +34,7 @@ _PREPARE: Final = (
     "PRAGMA secure_delete = ON",
     "PRAGMA synchronous = FULL",
     "PRAGMA user_version = 2",
+    "PRAGMA application_id = 1213005826",
 )
 _TABLES: Final = (
     """
@@ -66,6 +70,10 @@ _TABLES: Final = (
     )
     """,
 )
+_COUNTED: Final = (
+    *("one", "last_sequence", "kept", "kept_bytes", "waiting", "waiting_bytes"),
+    *("delivered", "buried", "discarded", "refused"),
+)
 # A process that has the file open meanwhile goes on with the columns it knows.
 _FROM_FORMAT_1: Final = (
     "ALTER TABLE counters ADD COLUMN delivered INTEGER NOT NULL DEFAULT 0",
@@ -73,6 +81,7 @@ _FROM_FORMAT_1: Final = (
     "ALTER TABLE counters ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE counters ADD COLUMN refused INTEGER NOT NULL DEFAULT 0",
     "PRAGMA user_version = 2",
+    "PRAGMA application_id = 1213005826",
 )
 
 # A small wal_autocheckpoint keeps the journal reusable on a full disk; secure_delete leaves no delivered text behind;
@@ -94,7 +103,9 @@ met where it is read, by SQLite or by the checksum of the row."""
 _CHECK: Final = "PRAGMA quick_check(1)"
 _THOROUGH_CHECK: Final = "PRAGMA integrity_check(1)"
 _CONSISTENT: Final = """
-    SELECT kept = (SELECT count(*) FROM operations)
+    SELECT typeof(last_sequence) = 'integer'
+       AND last_sequence BETWEEN (SELECT coalesce(max(sequence), 0) FROM operations) AND 9007199254740991
+       AND kept = (SELECT count(*) FROM operations)
        AND kept_bytes = (SELECT coalesce(sum(length(body)), 0) FROM operations)
        AND waiting = (SELECT count(*) FROM operations WHERE buried_at IS NULL)
        AND (SELECT count(*) FROM operations WHERE head = 1)
@@ -144,6 +155,7 @@ def open_checked(path: Path, synchronous: Synchronous, *, thorough: bool = False
         _check_format(connection)
         for statement in (*_SET_UP, _SYNCHRONOUS[synchronous]):
             connection.execute(statement).fetchall()
+        _check_schema(connection)
         _check(connection, path.stat().st_size, thorough=thorough)
     except BaseException:
         connection.close()
@@ -162,13 +174,26 @@ def _check(connection: sqlite3.Connection, size: int, *, thorough: bool) -> None
 
 def _check_format(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    if version == 1 and mark == 0:
+        _upgrade(connection)
+        return
+    if mark != MARK + version:
+        raise Damaged
     if version > FORMAT:
         raise ConfigurationError(
             f"the local spool has format {version}, this version knows up to {FORMAT}: upgrade hermes_memory"
         )
-    if version == 1:
-        _upgrade(connection)
-    elif version != FORMAT:
+    if version != FORMAT:
+        raise Damaged
+
+
+def _check_schema(connection: sqlite3.Connection) -> None:
+    """Make sure that our statements mean what they say: a table or an index may be damaged in name only."""
+    stored = {str(sql).strip() for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+    expected = {statement.strip() for statement in _TABLES if "TABLE counters" not in statement}
+    counted = [name for (name,) in connection.execute("SELECT name FROM pragma_table_info('counters') ORDER BY cid")]
+    if not expected <= stored or counted != list(_COUNTED):
         raise Damaged
 
 
@@ -185,7 +210,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
+    connection = connect(
         f"file:{quote(str(path))}?mode=rw",
         uri=True,
         isolation_level=None,

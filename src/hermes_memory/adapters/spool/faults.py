@@ -27,9 +27,11 @@ class Fault(Enum):
     """The file cannot be used for now: try later."""
 
 
-Trouble: TypeAlias = sqlite3.Error | OSError | Damaged | DamagedRow
-TROUBLE: Final = (sqlite3.Error, OSError, Damaged, DamagedRow)
-"""What a piece of work on the file may raise because of the file."""
+Trouble: TypeAlias = sqlite3.Error | OSError | Damaged | DamagedRow | UnicodeDecodeError
+TROUBLE: Final = (sqlite3.Error, OSError, Damaged, DamagedRow, UnicodeDecodeError)
+"""What a piece of work on the file may raise because of the file. SQLite's own messages quote what they find there."""
+UNSOUND: Final = (Damaged, sqlite3.DatabaseError, UnicodeDecodeError)
+"""What opening a file raises that may be damaged."""
 
 _IOERR_SHMSIZE: Final = 4874
 _READONLY_DBMOVED: Final = 1032

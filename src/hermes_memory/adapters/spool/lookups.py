@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hermes_memory.adapters.spool.row import Damaged, Row
+from hermes_memory.adapters.spool.row import LONGEST_HOLD, Damaged, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,13 @@ class Counters:
 
 
 # SQLite takes the rows of a recursive query with ORDER BY from a priority queue, so this merges the lanes by sequence
-# and touches `limit` rows whatever waits behind them. A hold that began in the future is void: the clock was set back.
+# and touches `limit` rows whatever waits behind them. A hold that began in the future is void, because the clock was
+# set back, and so is one that is longer than any, because no checksum guards it.
 _DUE: Final = """
     WITH RECURSIVE
     first (sequence, lane) AS (
         SELECT sequence, lane FROM operations INDEXED BY heads
-        WHERE head = 1 AND (not_before <= :now OR held_at > :now)
+        WHERE head = 1 AND (not_before <= :now OR held_at > :now OR not_before > held_at + :longest)
         ORDER BY sequence LIMIT :limit
     ),
     ready (sequence, lane) AS (
@@ -42,7 +43,7 @@ _DUE: Final = """
             SELECT min(sequence) FROM operations INDEXED BY waiting
             WHERE lane = ready.lane AND sequence > ready.sequence AND buried_at IS NULL
         )
-        WHERE next.not_before <= :now OR next.held_at > :now
+        WHERE next.not_before <= :now OR next.held_at > :now OR next.not_before > next.held_at + :longest
         ORDER BY 1 LIMIT :limit
     )
     SELECT o.sequence, o.id, o.lane, o.attempts, o.held_at, o.not_before, o.buried_at, o.reason, o.checksum, o.body
@@ -53,7 +54,9 @@ _DUE: Final = """
 
 def due(connection: sqlite3.Connection, now: float, limit: int) -> list[Row]:
     """Return up to `limit` rows that may be delivered, oldest first."""
-    return [Row(*columns) for columns in connection.execute(_DUE, {"now": now, "limit": limit})]
+    return [
+        Row(*columns) for columns in connection.execute(_DUE, {"now": now, "limit": limit, "longest": LONGEST_HOLD})
+    ]
 
 
 _PENDING: Final = "SELECT 1 FROM operations WHERE id = ? AND buried_at IS NULL"

@@ -76,7 +76,7 @@ def letter(row: Row) -> DeadLetter:
 
 def kept(row: Row, now: float) -> Kept:
     """Return a row as an operator sees it."""
-    held = row.buried_at is None and row.held_at <= now < row.not_before
+    held = row.buried_at is None and row.held(now)
     return Kept(
         sequence=row.sequence,
         id=id_of(row),

@@ -8,6 +8,8 @@ from typing import Final
 
 LATEST: Final = 253_402_300_800.0
 """The year 10000 in Unix seconds: no moment that Python's calendar knows comes after it."""
+LONGEST_HOLD: Final = 7 * 86_400.0
+"""Seconds for which an operation is held back at most."""
 _CHECKSUM_BYTES: Final = 16
 
 
@@ -33,6 +35,10 @@ class Row:
     reason: str | None
     checksum: bytes
     body: bytes
+
+    def held(self, now: float) -> bool:
+        """Tell whether a waiting row is held back now. The times may be damaged: see `lookups.due`."""
+        return self.held_at <= now < self.not_before <= self.held_at + LONGEST_HOLD
 
     @property
     def sound(self) -> bool:

@@ -19,7 +19,7 @@ from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.files import check_file, network_of, prepare_directory
 from hermes_memory.adapters.spool.refusals import Refusals
 from hermes_memory.adapters.spool.retractions import retractions
-from hermes_memory.adapters.spool.row import lane_key
+from hermes_memory.adapters.spool.row import LONGEST_HOLD, lane_key
 from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
 from hermes_memory.domain.model import OperationId
@@ -148,8 +148,10 @@ class SqliteSpool:
         self._forget(_ids(operations))
 
     def postpone(self, operations: Sequence[OperationId], seconds: float) -> None:
-        """Hold operations, and so their lanes, back for a time, and count the attempt."""
-        hold = partial(changes.postpone, operations=_ids(operations), now=self._now(), seconds=seconds)
+        """Hold operations, and so their lanes, back for a time, a week at most, and count the attempt."""
+        hold = partial(
+            changes.postpone, operations=_ids(operations), now=self._now(), seconds=min(seconds, LONGEST_HOLD)
+        )
         self._file.settle(hold)
 
     def bury(self, operation: OperationId, reason: str) -> None:
