@@ -66,7 +66,7 @@ async def measure(settings: Settings, rows: int) -> str:
         whole = rows / (time.perf_counter() - started)
     async with open_memory(settings.model_copy(update={"embedder": "none"})) as memory:
         await store(memory, rows, session="s2")
-        await settle(memory)
+        await memory.services.deliverer.drained(timeout=600)
     async with open_memory(settings) as memory:
         started, used = time.perf_counter(), time.process_time()
         await settle(memory)
