@@ -8,11 +8,19 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 import pytest_asyncio
 
+from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.inmemory.spool import InMemoryLeadership
 from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
+from hermes_memory.application import deliver
+from hermes_memory.application.breaker import STORE, Breaker
+from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.application.worker import Worker
 from hermes_memory.domain.operations import Operation
 from hermes_memory.testing.making import add
 from tests.support.agents import eventually
@@ -121,3 +129,25 @@ def test_only_one_of_many_rivals_takes_the_seat_of_a_leader_that_shows_no_life(t
     assert not hung.try_acquire()
     for each in (hung, *rivals):
         each.release()
+
+
+async def test_what_another_process_accepts_is_noticed_without_looking_through_what_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliver, "LOOK_SECONDS", 3_600.0)
+    own, others = open_spool(tmp_path / "spool"), open_spool(tmp_path / "spool")
+    store = InMemoryStore(analyze=str.split)
+    breaker = Breaker(STORE, failures=1, delay=0.1)
+    deliverer = Deliverer(SpoolAccess(own, Worker()), InMemoryLeadership(), store.delivery, breaker=breaker, batch=2)
+    with anyio.fail_after(GUARD):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(deliverer.run)
+            for count in (1, 5):
+                await anyio.sleep(0.3)
+                for number in range(count):
+                    others.put(add(f"{count} {number}"))
+                while own.pending_before():
+                    await anyio.sleep(0.02)
+            tasks.cancel_scope.cancel()
+
+    assert deliverer.counts.delivered == 6

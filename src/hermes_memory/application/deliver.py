@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Final
@@ -22,7 +23,10 @@ from hermes_memory.ports.spool import Leadership
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS: Final = 0.25
+POLL_SECONDS: Final = 0.1
+"""How often to ask whether another process has accepted something, which costs next to nothing."""
+LOOK_SECONDS: Final = 0.5
+"""How often to look what is due, for lanes that were held back come due with nobody changing anything."""
 ELECTION_SECONDS: Final = 0.5
 SPOOL_RETRY_SECONDS: Final = 1.0
 WAIT_TICK_SECONDS: Final = 0.05
@@ -60,6 +64,7 @@ class Deliverer:
         self._delivered = delivered
         self._watched: dict[OperationId, Outcome | None] = {}
         self._progress = anyio.Event()
+        self._look_at = 0.0
         self.doorbell = Doorbell()
         self.leads = False
         self.behind = False
@@ -81,7 +86,9 @@ class Deliverer:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_seat)
                 while True:
-                    await self.doorbell.wait(await self._round_or_pause())
+                    pause = await self._round_or_pause()
+                    if await self.doorbell.wait(pause):
+                        self._look_at = 0.0
         finally:
             self._leadership.release()
 
@@ -167,13 +174,17 @@ class Deliverer:
         while True:
             self.leads = self._leadership.try_acquire()
             if not self.leads:
+                self._look_at = 0.0
                 return ELECTION_SECONDS
             # Asked first, or each write would have all that waits read, and wait for that, while the store is away.
             if not self._breaker.allows():
                 return POLL_SECONDS
+            if time.monotonic() < self._look_at and not await self._spool.changed():
+                return POLL_SECONDS
             limit = self._size.limit
             batch = await self._spool.due(limit)
             self.behind = len(batch) >= limit
+            self._look_at = 0.0 if batch else time.monotonic() + LOOK_SECONDS
             if not batch:
                 return POLL_SECONDS
             # A probe is one write: whoever asks meanwhile waits for its outcome.

@@ -38,12 +38,13 @@ class Doorbell:
         except RuntimeError:
             return
 
-    async def wait(self, seconds: float) -> None:
-        """Wait for a ring, but not longer than `seconds`."""
+    async def wait(self, seconds: float) -> bool:
+        """Wait for a ring, but not longer than `seconds`; return whether it rang."""
         self._loop = asyncio.get_running_loop()
         if not self._rung:
             self._event = anyio.Event()
             with anyio.move_on_after(seconds):
                 await self._event.wait()
             self._event = None
-        self._rung = False
+        rang, self._rung = self._rung, False
+        return rang
