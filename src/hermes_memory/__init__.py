@@ -17,7 +17,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hermes_memory.application.answers import RecallResult, Trace
+    from hermes_memory.application.answers import Fate, RecallResult
+    from hermes_memory.application.explanation import Explanation, Verdict
     from hermes_memory.application.memory import Memory
     from hermes_memory.application.status import Status
     from hermes_memory.application.view import View
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
         NotVisible,
         SchemaNotApplied,
         SpoolFull,
+        StoreBusy,
+        StoreFault,
         StoreUnavailable,
     )
     from hermes_memory.domain.fusion import Ranked
@@ -54,6 +57,8 @@ __all__ = [
     "EmbedderUnavailable",
     "EmbeddingRejected",
     "Entry",
+    "Explanation",
+    "Fate",
     "HermesMemoryError",
     "InvalidInput",
     "Kind",
@@ -67,12 +72,14 @@ __all__ = [
     "Settings",
     "SpoolFull",
     "Status",
+    "StoreBusy",
+    "StoreFault",
     "StoreUnavailable",
     "Subject",
     "Target",
     "Theme",
-    "Trace",
     "Turn",
+    "Verdict",
     "View",
     "migrate",
     "open_memory",
@@ -80,7 +87,8 @@ __all__ = [
 
 # Names are loaded when first used: a host imports this package in every process that merely lists its plugins.
 _HOMES = {
-    "hermes_memory.application.answers": ("RecallResult", "Trace"),
+    "hermes_memory.application.answers": ("Fate", "RecallResult"),
+    "hermes_memory.application.explanation": ("Explanation", "Verdict"),
     "hermes_memory.application.memory": ("Memory",),
     "hermes_memory.application.status": ("Status",),
     "hermes_memory.application.view": ("View",),
@@ -100,6 +108,8 @@ _HOMES = {
         "NotVisible",
         "SchemaNotApplied",
         "SpoolFull",
+        "StoreBusy",
+        "StoreFault",
         "StoreUnavailable",
     ),
     "hermes_memory.domain.fusion": ("Ranked",),

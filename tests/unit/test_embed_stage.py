@@ -132,6 +132,7 @@ async def test_batches_come_singly_while_the_stage_makes_way_and_all_at_once_aft
     bench = Bench(batch=1, parallel=3)
     await bench.store_notes(*notes(30))
     monkeypatch.setattr("hermes_memory.application.embed.ASIDE_SECONDS", 3_600.0)
+    monkeypatch.setattr("hermes_memory.application.embed.SINGLE_SECONDS", 3_600.0)
     bench.stage.make_way()
     async with bench.running():
         await until(lambda: bench.stage.counts.embedded)

@@ -51,7 +51,9 @@ STORE_PAUSES: Final = (0.2, 1.0)
 STORES_AT_ONCE: Final = 2
 """Leaves connections of the pool to deliveries and questions."""
 ASIDE_SECONDS: Final = 0.5
-"""For so long after a call to make way, and this far apart, batches come singly."""
+"""For so long after a call to make way batches come singly."""
+SINGLE_SECONDS: Final = 2.0
+"""Seconds between them. An embedder on a thread of this process holds up more than it takes."""
 MOST_UNSTORED: Final = 8
 """Batches with vectors that wait for the store, beyond which no more are made."""
 STORE_TROUBLE: Final = (StoreUnavailable, SchemaNotApplied, DeadlineExceeded, DeliveryRejected)
@@ -180,7 +182,7 @@ class EmbedStage:
             return self._throttle.limit
         if now < self._next_aside:
             return 0
-        self._next_aside = now + ASIDE_SECONDS
+        self._next_aside = now + SINGLE_SECONDS
         return 1
 
     async def _fitting(self) -> Generation | None:

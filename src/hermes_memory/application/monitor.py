@@ -81,6 +81,8 @@ class Monitor:
             **_spool_readings(status),
             Metric.LEADER: float(self._deliverer.leads),
             Metric.DELIVERED: self._deliverer.counts.delivered,
+            Metric.POSTPONED: self._deliverer.counts.postponed,
+            Metric.BATCH: self._deliverer.batch,
             Metric.EMBEDDED: embedding.embedded if embedding else 0,
             Metric.PARKED: embedding.parked if embedding else 0,
             Metric.STORE_BREAKER_OPEN: float(self._store_breaker.state is not BreakerState.CLOSED),

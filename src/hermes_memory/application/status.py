@@ -28,6 +28,8 @@ class Status:
         leads: Whether this process is the one that delivers for its home.
         leader: The process that does, 0 when it is not known which, None when none does.
         delivered, buried: Writes that this process delivered, or set aside, since it opened the memory.
+        postponed: How often it held one back, and what follows it, because the store was too busy for it.
+        batch: Writes that its next transaction may take: fewer where the store is slow.
         embedded, parked: Rows that it gave a vector, or set aside because the embedder refuses them.
         troubles: What is wrong, as this process knows it.
         embedder_problem: Why no vectors are made, None when they are or none are wanted.
@@ -39,6 +41,8 @@ class Status:
     leader: int | None
     delivered: int
     buried: int
+    postponed: int
+    batch: int
     embedded: int
     parked: int
     store_breaker: str
@@ -101,6 +105,8 @@ class StatusReporter:
             leader=await self._spool.call(self._leadership.leader),
             delivered=self._deliverer.counts.delivered,
             buried=self._deliverer.counts.buried,
+            postponed=self._deliverer.counts.postponed,
+            batch=self._deliverer.batch,
             embedded=self._stage.counts.embedded if self._stage else 0,
             parked=self._stage.counts.parked if self._stage else 0,
             store_breaker=str(self._store_breaker.state),

@@ -39,6 +39,10 @@ class Metric(StrEnum):
     """1 while this process delivers for its home."""
     DELIVERED = "delivered"
     """Writes that this process delivered since it opened the memory."""
+    POSTPONED = "postponed"
+    """How often this process held a write back, and what follows it, because the store was too busy for it."""
+    BATCH = "delivery_batch"
+    """Writes that this process's next transaction may take: fewer where the store is slow."""
     EMBEDDED = "embedded"
     """Rows that this process embedded since it opened the memory."""
     PARKED = "parked"
@@ -64,6 +68,7 @@ _COUNTERS = frozenset(
         Metric.SPOOL_DISCARDED,
         Metric.SPOOL_REFUSED,
         Metric.DELIVERED,
+        Metric.POSTPONED,
         Metric.EMBEDDED,
         Metric.PARKED,
     }

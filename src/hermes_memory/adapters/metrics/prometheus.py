@@ -26,6 +26,8 @@ _HELP: Final[Mapping[Metric, str]] = {
     Metric.SPOOL_QUARANTINED: "Damaged spool files set aside.",
     Metric.LEADER: "1 while this process delivers for its home.",
     Metric.DELIVERED: "Writes delivered by this process.",
+    Metric.POSTPONED: "Times that this process held a write back because the store was too busy for it.",
+    Metric.BATCH: "Writes that this process's next transaction may take.",
     Metric.EMBEDDED: "Rows embedded by this process.",
     Metric.PARKED: "Rows set aside by this process because the embedder refuses them.",
     Metric.STORE_BREAKER_OPEN: "1 while the store is left alone because it did not answer.",
