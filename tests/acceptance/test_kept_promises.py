@@ -277,11 +277,12 @@ async def test_of_a_question_of_a_megabyte_only_so_much_is_searched_for(
     block = agent.provider.prefetch(f"{different} {CONTRACT}")
     memory = agent.runtime.loop.memory
     assert memory is not None
-    traces = [memory.services.recall.trace(TraceId(UUID(answer["trace_id"]))) for answer in answers]
+    caller = memory.view("coder").caller
+    traces = [memory.services.recall.trace(TraceId(UUID(answer["trace_id"])), caller) for answer in answers]
 
     assert FACT in [hit["content"] for hit in answers[0]["hits"]]
     assert "safe 12" in block
-    assert all(trace is not None and 0 < len(trace.lexemes) <= MAX_QUERY_LEXEMES for trace in traces)
+    assert all(trace is not None and 0 < len(trace.statistics.lexemes) <= MAX_QUERY_LEXEMES for trace in traces)
     # An embedder may put a prefix before a text.
     assert max(map(len, held_embedder.server.texts)) <= MAX_QUERY_CHARACTERS + 100
 

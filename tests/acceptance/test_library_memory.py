@@ -22,6 +22,7 @@ from hermes_memory import (
     ConfigurationError,
     DeadlineExceeded,
     Entry,
+    Fate,
     InvalidInput,
     Memory,
     NotVisible,
@@ -237,15 +238,16 @@ async def test_an_answer_can_be_explained_to_who_asked_and_to_nobody_else() -> N
         await desk.remember("The launch is on 3 May")
         await desk.remember("The launch party is on 4 May")
         result = await desk.recall("launch", limit=1)
-        trace = desk.explain(result.trace_id)
+        told = await desk.explain(result.trace_id)
         with pytest.raises(NotVisible):
-            memory.view("sales").explain(result.trace_id)
+            await memory.view("sales").explain(result.trace_id)
         with pytest.raises(NotVisible):
-            desk.explain(TraceId(uuid4()))
+            await desk.explain(TraceId(uuid4()))
 
-    assert trace.ranked == result.hits
-    assert [reason for _, reason in trace.cut] == ["beyond the limit"]
-    assert trace.candidates["text"] == 2
+    assert [verdict.row for verdict in told.verdicts if verdict.fate is Fate.RETURNED] == [result.hits[0].row]
+    assert told.fates == {Fate.RETURNED: 1, Fate.LIMIT: 1}
+    assert told.candidates["text"] == 2
+    assert [word.documents for word in told.words] == [2]
 
 
 async def test_a_governed_theme_is_not_visible_by_name() -> None:

@@ -17,6 +17,7 @@ from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
+from hermes_memory.application.explain import Explainer
 from hermes_memory.application.guarded_reader import GuardedReader
 from hermes_memory.application.health import Health
 from hermes_memory.application.link import StoreLink
@@ -158,11 +159,15 @@ class InProcess:
         self.memory = Memory(self._services(), subject_for=_subject_for, embeds=embedder is not None)
 
     def _services(self) -> Services:
+        reader = GuardedReader(self.reader, self.store_breaker)
         return Services(
             acceptor=self.acceptor,
             deliverer=self.deliverer,
             recall=self.recall,
-            reader=GuardedReader(self.reader, self.store_breaker),
+            explainer=Explainer(
+                self.recall, reader, self.search, analyzer=self.analyzer, store_breaker=self.store_breaker
+            ),
+            reader=reader,
             queue=self.queue,
             reconciler=Reconciler(self.mirror, self.reader, self.access),
             link=self.link,

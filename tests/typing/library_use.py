@@ -10,6 +10,7 @@ from uuid import UUID
 from hermes_memory import (
     DeadlineExceeded,
     Entry,
+    Explanation,
     Kind,
     Memory,
     NotVisible,
@@ -17,8 +18,8 @@ from hermes_memory import (
     RecallResult,
     Settings,
     Subject,
-    Trace,
     Turn,
+    Verdict,
     View,
     open_memory,
 )
@@ -39,7 +40,8 @@ async def use() -> None:
         assert_type(result, RecallResult)
         for hit in result.hits:
             show(hit)
-        assert_type(desk.explain(result.trace_id), Trace)
+        assert_type(await desk.explain(result.trace_id), Explanation)
+        assert_type(await desk.why(result.trace_id, entry.id), Verdict)
         try:
             await desk.replace(entry.id, "Launch moved to 9 May")
             await desk.forget(UUID(int=1))

@@ -382,20 +382,20 @@ def test_names_of_targets_and_roles_are_read_leniently() -> None:
         parse_role(cast("str", 7))
 
 
-async def test_an_answer_is_explained_to_its_caller_alone(memory: Memory, desk: View) -> None:
+async def test_an_answer_is_explained_to_the_theme_and_subject_that_asked_and_to_nobody_else(
+    memory: Memory, desk: View
+) -> None:
+    entry = await desk.remember("The launch is on 3 May")
     result = await desk.recall("launch")
-    others = [
-        memory.view("sales", session="s1"),
-        memory.view("marketing", session="s1", subject=ANA),
-        memory.view("marketing", session="s2"),
-    ]
+    others = [memory.view("sales", session="s1"), memory.view("marketing", session="s1", subject=ANA)]
 
-    assert desk.explain(result.trace_id).id == result.trace_id
-    for other in others:
-        with pytest.raises(NotVisible):
-            other.explain(result.trace_id)
-    with pytest.raises(NotVisible):
-        desk.explain(TraceId(uuid4()))
+    for own in (desk, memory.view("marketing", session="s2")):
+        assert (await own.explain(result.trace_id)).id == result.trace_id
+    for view, trace in [*((other, result.trace_id) for other in others), (desk, TraceId(uuid4()))]:
+        with pytest.raises(NotVisible, match="no such answer"):
+            await view.explain(trace)
+        with pytest.raises(NotVisible, match="no such answer"):
+            await view.why(trace, entry.id)
 
 
 async def test_settled_waits_for_vectors_too_where_an_embedder_works() -> None:

@@ -16,7 +16,7 @@ from tests.support.inprocess import GUARD, InProcess, new_analyzer
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.application import recall as module
-from hermes_memory.application.answers import RecallRequest, RecallResult
+from hermes_memory.application.answers import Fate, RecallRequest, RecallResult
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
     EmbedderUnavailable,
@@ -75,10 +75,11 @@ class Bench(InProcess):
 
     async def cuts(self, query: str = "vault", **changes: Any) -> dict[str, str]:
         """Return why each row that was found is not in the answer, by its content."""
-        trace = self.recall.trace((await self.ask(query, **changes)).trace_id)
+        trace = self.recall.trace((await self.ask(query, **changes)).trace_id, DESK)
         assert trace is not None
-        rows = {row: await self.store.reader.get(DESK, row, timeout=GUARD) for row, _ in trace.cut}
-        return {found.content: reason for row, reason in trace.cut if (found := rows[row])}
+        cut = {one.row: str(one.fate) for one in trace.placed if one.fate is not Fate.RETURNED}
+        rows = {row: await self.store.reader.get(DESK, row, timeout=GUARD) for row in cut}
+        return {found.content: cut[row] for row, found in rows.items() if found}
 
 
 def contents(result: RecallResult) -> list[str]:
@@ -120,7 +121,7 @@ async def test_an_empty_question_finds_nothing_and_asks_nobody(bench: Bench, que
 
     assert (result.hits, result.degraded) == ((), ())
     assert (bench.search.text.calls, bench.embedder and bench.embedder.querying.calls) == (0, 0)
-    assert bench.recall.trace(result.trace_id) is not None
+    assert bench.recall.trace(result.trace_id, DESK) is not None
 
 
 async def test_a_question_without_a_word_that_counts_is_answered_by_meaning(bench: Bench) -> None:
@@ -328,10 +329,10 @@ async def test_rows_that_only_the_text_leg_found_are_judged_by_meaning_too(
     monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
     await bench.hold("the vault key is with Ana", "a vault door")
     result = await bench.ask("vault")
-    trace = bench.recall.trace(result.trace_id)
+    trace = bench.recall.trace(result.trace_id, DESK)
 
     assert trace is not None
-    assert trace.candidates == {"text": 3, "vector": 3}
+    assert trace.candidates == {"text": 3, "vector": 1}
     assert bench.search.cosine.calls == 1
     assert all(hit.parts["cosine"] > 0 for hit in result.hits)
 
@@ -369,13 +370,13 @@ async def test_an_old_memory_counts_less_where_age_counts() -> None:
 
 async def test_the_trace_tells_how_the_answer_came_about(bench: Bench) -> None:
     result = await bench.ask("Which VAULT?")
-    trace = bench.recall.trace(result.trace_id)
+    trace = bench.recall.trace(result.trace_id, DESK)
 
     assert trace is not None
     assert (trace.id, trace.caller, trace.space) == (result.trace_id, DESK, CURRENT)
-    assert "vault" in trace.lexemes
+    assert "vault" in trace.statistics.lexemes
     assert trace.candidates == {"text": 1, "vector": 3}
-    assert trace.ranked == result.hits
+    assert [one.row for one in trace.placed if one.fate is Fate.RETURNED] == [hit.row.id for hit in result.hits]
     assert set(trace.timings) >= {"text", "embed", "vector", "total"}
     assert all(seconds >= 0 for seconds in trace.timings.values())
     assert trace.problems == ()
@@ -430,7 +431,7 @@ async def test_a_degraded_answer_says_so_in_its_trace_too(bench: Bench) -> None:
     assert bench.embedder is not None
     bench.embedder.querying.standing = EmbedderUnavailable("down")
     result = await bench.ask()
-    trace = bench.recall.trace(result.trace_id)
+    trace = bench.recall.trace(result.trace_id, DESK)
 
     assert trace is not None
     assert trace.problems == result.degraded == (LATE_EMBEDDER,)
@@ -442,8 +443,8 @@ async def test_only_recent_answers_are_remembered(monkeypatch: pytest.MonkeyPatc
     bench = Bench()
     traces = [(await bench.ask()).trace_id for _ in range(5)]
 
-    assert [bench.recall.trace(trace) is not None for trace in traces] == [False, False, True, True, True]
-    assert bench.recall.trace(TraceId(uuid4())) is None
+    assert [bench.recall.trace(trace, DESK) is not None for trace in traces] == [False, False, True, True, True]
+    assert bench.recall.trace(TraceId(uuid4()), DESK) is None
 
 
 async def test_a_very_long_question_is_answered_from_its_beginning_and_its_end(bench: Bench) -> None:

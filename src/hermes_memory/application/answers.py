@@ -1,11 +1,14 @@
-"""What is asked of recall, what it answers, and how the answer came about."""
+"""What is asked of recall, what it answers, and what is remembered of how the answer came about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
 
+from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.fusion import Ranked
 from hermes_memory.domain.model import Caller, RowId, SessionId, TraceId
 from hermes_memory.ports.reading import SearchSpace
@@ -35,14 +38,54 @@ class RecallRequest:
     window: tuple[SessionId, datetime] | None = None
 
 
+class Fate(StrEnum):
+    """What became of a memory in an answer: returned, or why not."""
+
+    RETURNED = "returned"
+    IN_PROMPT = "already in the prompt"
+    FLOOR = "below the floor"
+    LIMIT = "beyond the limit"
+    BUDGET = "beyond the token budget"
+    COLLAPSED = "collapsed into an equal text"
+    GONE = "no longer there"
+    UNKNOWN = "no such memory for this caller"
+    ELSEWHERE = "outside of what was searched"
+    LATER = "stored or changed after the question"
+    NOT_EMBEDDED = "not embedded yet"
+    TOO_FAR = "too far in meaning"
+    NOT_FOUND = "not among the candidates"
+
+
+class Placed(NamedTuple):
+    """A ranked candidate without its content: which row, how it scored, and what became of it.
+
+    A tuple, because every answer makes some hundreds. The fields are those of `Ranked`.
+    """
+
+    row: RowId
+    score: float
+    parts: Mapping[str, float]
+    decay: float
+    collapsed: tuple[RowId, ...]
+    superseded_by: RowId | None
+    fate: Fate
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """How an answer came about.
+    """How an answer came about: ids, scores and ranks, never the content of a memory.
+
+    It outlives what it tells of: a row may be forgotten, or out of the caller's sight, by the time it is looked at.
 
     Attributes:
-        lexemes: What the text leg looked for.
-        candidates: Rows found by each leg.
-        cut: Ranked rows that did not make it, each with the reason.
+        floor: The score below which nothing was returned; 0 where ranks were fused.
+        statistics: The question's lexemes, and what the searched texts say about them.
+        text: Raw BM25 score of what the text leg found, best first; None when it did not answer.
+        near: Cosine of what the vector leg found, nearest first; None when it did not answer.
+        cosines: Cosines of rows that only the text leg found.
+        vector: The question's, when there was an embedder to make it.
+        placed: All candidates in their final order.
+        ceiling: What the sum of the parts is divided by.
         timings: Seconds by stage.
         problems: What degraded the answer, one sentence each.
     """
@@ -51,12 +94,22 @@ class Trace:
     at: datetime
     caller: Caller
     space: SearchSpace
-    lexemes: tuple[str, ...]
-    candidates: Mapping[str, int]
-    ranked: tuple[Ranked, ...]
-    cut: tuple[tuple[RowId, str], ...]
+    limit: int
+    floor: float
+    statistics: QueryStatistics
+    text: Mapping[RowId, float] | None
+    near: Mapping[RowId, float] | None
+    cosines: Mapping[RowId, float]
+    vector: Sequence[float] | None = field(repr=False)
+    placed: tuple[Placed, ...]
+    ceiling: float
     timings: Mapping[str, float]
     problems: tuple[str, ...]
+
+    @property
+    def candidates(self) -> Mapping[str, int]:
+        """How many rows each leg found."""
+        return {"text": len(self.text or ()), "vector": len(self.near or ())}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

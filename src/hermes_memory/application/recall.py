@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -16,6 +15,7 @@ import anyio
 from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.own_scores import OwnScores
+from hermes_memory.application.traces import Traces, place
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
@@ -25,7 +25,7 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.fusion import Candidate, CosineCalibration, Fusion, Ranked
 from hermes_memory.domain.lexemes import Analyzer, head_and_tail
-from hermes_memory.domain.model import Row, RowId, SessionId, TraceId, Turn
+from hermes_memory.domain.model import Caller, Row, RowId, TraceId
 from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
 from hermes_memory.ports.reading import Search, TextMatches, VectorHit
@@ -51,6 +51,7 @@ class _Gathered:
     text: TextMatches | None = None
     vector: Sequence[float] | None = None
     near: Sequence[VectorHit] | None = None
+    cosines: Mapping[RowId, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     failure: HermesMemoryError | None = None
@@ -83,7 +84,7 @@ class Recall:
         self._embed_timeout = embed_timeout
         self._now = now
         self._own = OwnScores(analyzer)
-        self._traces: OrderedDict[TraceId, Trace] = OrderedDict()
+        self._traces = Traces(TRACES_KEPT)
         self._generation: Generation | None = None
         self._generation_until = 0.0
 
@@ -101,13 +102,18 @@ class Recall:
         gathered = _Gathered()
         if query.strip():
             await self._gather(request, query, lexemes, gathered)
-        ranked = self._rank(lexemes, gathered)
+        statistics = _statistics(lexemes, gathered)
+        ranked = self._rank(statistics, gathered)
         gathered.timings["total"] = time.monotonic() - started
-        return self._answer(request, lexemes, ranked, gathered)
+        return self._answer(request, statistics, ranked, gathered)
 
-    def trace(self, trace: TraceId) -> Trace | None:
-        """Return how a recent answer came about, None when it is not remembered any more."""
-        return self._traces.get(trace)
+    def trace(self, trace: TraceId, caller: Caller) -> Trace | None:
+        """Return how a recent answer to a caller came about, None when none is remembered for it."""
+        return self._traces.find(trace, caller)
+
+    def note_shown(self, trace: TraceId, caller: Caller, shown: int) -> None:
+        """Note, for the explanation, that of an answer's hits only the first `shown` had room to be shown."""
+        self._traces.note_shown(trace, caller, shown)
 
     async def _gather(self, request: RecallRequest, query: str, lexemes: tuple[str, ...], gathered: _Gathered) -> None:
         deadline = anyio.current_time() + request.timeout * LEG_SHARE
@@ -195,29 +201,19 @@ class Recall:
         started = time.monotonic()
         try:
             async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                known = await self._search.cosines(request.caller, missing, gathered.vector, timeout=left)
+                gathered.cosines = await self._search.cosines(request.caller, missing, gathered.vector, timeout=left)
         except HermesMemoryError as error:
             _note_failure(error, gathered, "vector search failed")
             return
-        rows = {hit.row.id: hit.row for hit in gathered.text.hits}
-        extra = [VectorHit(row=rows[row], cosine=cosine) for row, cosine in known.items()]
-        gathered.near = [*gathered.near, *extra]
         gathered.timings["cosines"] = time.monotonic() - started
 
-    def _rank(self, lexemes: tuple[str, ...], gathered: _Gathered) -> Sequence[Ranked]:
-        text = gathered.text or TextMatches(hits=())
-        statistics = QueryStatistics(
-            lexemes=lexemes,
-            documents=text.documents,
-            average_length=text.mean_length,
-            frequencies=text.document_frequencies,
-        )
+    def _rank(self, statistics: QueryStatistics, gathered: _Gathered) -> Sequence[Ranked]:
         candidates = self._candidates(gathered, statistics)
         return order(candidates, statistics, self._calibration(), self._now(), self._ranking)
 
     def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
         scores = {hit.row.id: hit.bm25 for hit in (gathered.text.hits if gathered.text else ())}
-        cosines = {hit.row.id: hit.cosine for hit in gathered.near or ()}
+        cosines = {**_by_cosine(gathered.near or ()), **gathered.cosines}
         rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in (gathered.text.hits if gathered.text else ())}
         rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
         if len(scores) >= TEXT_CANDIDATES:
@@ -233,41 +229,31 @@ class Recall:
         return CosineCalibration(unrelated=generation.unrelated, related=generation.related)
 
     def _answer(
-        self, request: RecallRequest, lexemes: tuple[str, ...], ranked: Sequence[Ranked], gathered: _Gathered
+        self, request: RecallRequest, statistics: QueryStatistics, ranked: Sequence[Ranked], gathered: _Gathered
     ) -> RecallResult:
-        hits: list[Ranked] = []
-        cut: list[tuple[RowId, str]] = []
-        for one in ranked:
-            if one.row.content in request.exclude or _in_view(one.row, request.window):
-                cut.append((one.row.id, "already in the prompt"))
-            elif one.score < request.floor and self._ranking.fusion is Fusion.SCORES:
-                cut.append((one.row.id, "below the floor"))
-            elif len(hits) >= request.limit:
-                cut.append((one.row.id, "beyond the limit"))
-            else:
-                hits.append(one)
+        by_scores = self._ranking.fusion is Fusion.SCORES
+        floor = request.floor if by_scores else 0.0
+        hits, placed = place(ranked, request, floor)
+        with_cosine = bool(gathered.near or gathered.cosines)
         trace = Trace(
             id=TraceId(uuid4()),
             at=self._now(),
             caller=request.caller,
             space=request.space,
-            lexemes=lexemes,
-            candidates={
-                "text": len(gathered.text.hits) if gathered.text else 0,
-                "vector": len(gathered.near or ()),
-            },
-            ranked=tuple(hits),
-            cut=tuple(cut),
+            limit=request.limit,
+            floor=floor,
+            statistics=statistics,
+            text=None if gathered.text is None else {hit.row.id: hit.bm25 for hit in gathered.text.hits},
+            near=None if gathered.near is None else _by_cosine(gathered.near),
+            cosines=gathered.cosines,
+            vector=gathered.vector,
+            placed=placed,
+            ceiling=self._ranking.weights.ceiling(with_cosine=with_cosine) if by_scores else 1.0,
             timings=dict(gathered.timings),
             problems=tuple(dict.fromkeys(gathered.problems)),
         )
-        self._remember(trace)
-        return RecallResult(hits=trace.ranked, degraded=trace.problems, trace_id=trace.id)
-
-    def _remember(self, trace: Trace) -> None:
-        self._traces[trace.id] = trace
-        while len(self._traces) > TRACES_KEPT:
-            self._traces.popitem(last=False)
+        self._traces.remember(trace)
+        return RecallResult(hits=tuple(hits), degraded=trace.problems, trace_id=trace.id)
 
 
 def _left(deadline: float) -> float:
@@ -275,8 +261,18 @@ def _left(deadline: float) -> float:
     return max(deadline - anyio.current_time(), 0.01)
 
 
-def _in_view(row: Row, window: tuple[SessionId, datetime] | None) -> bool:
-    return window is not None and isinstance(row, Turn) and row.session == window[0] and row.at >= window[1]
+def _statistics(lexemes: tuple[str, ...], gathered: _Gathered) -> QueryStatistics:
+    text = gathered.text or TextMatches(hits=())
+    return QueryStatistics(
+        lexemes=lexemes,
+        documents=text.documents,
+        average_length=text.mean_length,
+        frequencies=text.document_frequencies,
+    )
+
+
+def _by_cosine(hits: Sequence[VectorHit]) -> dict[RowId, float]:
+    return {hit.row.id: hit.cosine for hit in hits}
 
 
 def _note_failure(error: HermesMemoryError, gathered: _Gathered, what: str) -> None:

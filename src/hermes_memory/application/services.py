@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hermes_memory.application.accept import Acceptor
 from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.explain import Explainer
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
@@ -22,6 +23,7 @@ class Services:
     acceptor: Acceptor
     deliverer: Deliverer
     recall: Recall
+    explainer: Explainer
     reader: Reader
     queue: EmbeddingQueue
     reconciler: Reconciler

@@ -7,8 +7,9 @@ from datetime import datetime
 from uuid import UUID
 
 from hermes_memory.application.accept import Said
-from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
+from hermes_memory.application.answers import RecallRequest, RecallResult
 from hermes_memory.application.arguments import parse_role, parse_target, require_limit, row_named, seconds
+from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.services import Services
 from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible
 from hermes_memory.domain.model import (
@@ -301,16 +302,42 @@ class View:
             timeout=seconds(timeout, self._read_timeout),
         )
 
-    def explain(self, trace: TraceId) -> Trace:
-        """Return how a recent answer to this caller came about.
+    async def explain(self, trace: TraceId, *, rows: int = 20, timeout: float | None = None) -> Explanation:
+        """Tell how a recent answer to this theme and subject came about.
+
+        Nothing of a memory's content is remembered for it: what is shown is read anew, as `get` would.
+
+        Args:
+            trace: The answer's `trace_id`.
+            rows: How many of the ranked candidates to tell of, best first, from 1 to 200.
 
         Raises:
-            NotVisible: No such answer is remembered for this caller.
+            NotVisible: No such answer is remembered for this theme and subject.
+            InvalidInput: `rows` is unusable.
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
-        found = self._services.recall.trace(trace)
-        if found is None or found.caller != self.caller:
-            raise NotVisible("no such answer is remembered")
-        return found
+        require_limit(rows, most=200)
+        return await self._services.explainer.explain(
+            self.caller, trace, rows=rows, timeout=seconds(timeout, self._read_timeout)
+        )
+
+    async def why(self, trace: TraceId, row: RowId | UUID, *, timeout: float | None = None) -> Verdict:
+        """Tell why a memory is in a recent answer to this theme and subject, or is not.
+
+        A memory that the caller may not see is told of like one that never was.
+
+        Raises:
+            NotVisible: No such answer is remembered for this theme and subject.
+            InvalidInput: The row's id is no UUID.
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
+        """
+        return await self._services.explainer.why(
+            self.caller, trace, row_named(row), timeout=seconds(timeout, self._read_timeout)
+        )
+
+    def note_shown(self, trace: TraceId, shown: int) -> None:
+        """Note, for the explanation of an answer, that only its first `shown` hits had room where they were shown."""
+        self._services.recall.note_shown(trace, self.caller, shown)
 
     async def _capture(self, said: Sequence[Said], *, filtered: bool) -> OperationId | None:
         operation = await self._services.spool.call(

@@ -17,6 +17,7 @@ from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
+from hermes_memory.application.explain import Explainer
 from hermes_memory.application.guarded_reader import GuardedReader
 from hermes_memory.application.health import Health
 from hermes_memory.application.link import StoreLink
@@ -176,6 +177,10 @@ class Container(containers.DeclarativeContainer):
         embed_timeout=settings.provided.embed_read_timeout,
         now=providers.Object(utc_now),
     )
+    guarded_reader = providers.Singleton(GuardedReader, reader, store_breaker)
+    explainer = providers.Singleton(
+        Explainer, recall, guarded_reader, search, analyzer=analyzer, store_breaker=store_breaker
+    )
     reconciler = providers.Singleton(Reconciler, local.provided.mirror, reader, spool)
     health = providers.Singleton(
         Health,
@@ -212,7 +217,8 @@ class Container(containers.DeclarativeContainer):
         acceptor=local.provided.acceptor,
         deliverer=deliverer,
         recall=recall,
-        reader=providers.Singleton(GuardedReader, reader, store_breaker),
+        explainer=explainer,
+        reader=guarded_reader,
         queue=queue,
         reconciler=reconciler,
         link=link,

@@ -55,14 +55,18 @@ class Ranked:
     Attributes:
         score: 0 to 1, the share of what the best possible row would reach.
         parts: What went into the score, by name, for explanations.
+        decay: What age left of the score, a factor from 0 to 1.
         copies: How many rows with the same text it stands for, itself included.
+        collapsed: The ids of the other ones.
         superseded_by: A newer row that seems to correct this one, or None.
     """
 
     row: Row
     score: float
     parts: Mapping[str, float] = field(default_factory=lambda: _NO_PARTS)
+    decay: float = 1.0
     copies: int = 1
+    collapsed: tuple[RowId, ...] = ()
     superseded_by: RowId | None = None
 
 
@@ -151,8 +155,8 @@ def fuse_scores(
         row = candidate.row
         session = sessions[_session_of(row)] if isinstance(row, Turn) else None
         parts = {"text": own.text, "cosine": own.cosine, **_context(row, own, session, weights)}
-        score = sum(parts.values()) / ceiling * _decay(row, weights, now)
-        ranked.append(Ranked(row=row, score=score, parts=parts))
+        decay = _decay(row, weights, now)
+        ranked.append(Ranked(row=row, score=sum(parts.values()) / ceiling * decay, parts=parts, decay=decay))
     return ranked
 
 

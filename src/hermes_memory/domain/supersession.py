@@ -97,7 +97,13 @@ def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def _newest(group: Sequence[Ranked]) -> Ranked:
     newest = max(group, key=lambda hit: (recency(hit.row), hit.row.id))
-    return replace(newest, score=max(hit.score for hit in group), copies=sum(hit.copies for hit in group))
+    others = {row for hit in group for row in (hit.row.id, *hit.collapsed)} - {newest.row.id}
+    return replace(
+        newest,
+        score=max(hit.score for hit in group),
+        copies=sum(hit.copies for hit in group),
+        collapsed=tuple(sorted(others)),
+    )
 
 
 def corrections_first(ranked: Sequence[Ranked], *, asked: Collection[str] = ()) -> list[Ranked]:
