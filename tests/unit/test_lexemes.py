@@ -245,3 +245,22 @@ def test_an_entry_is_indexed_with_its_date_and_a_turn_with_its_speaker_too() -> 
 
     assert indexed_row(entry) == "[8 May 2023] Launch moved"
     assert indexed_row(turn) == "[8 May 2023] Ana: I moved"
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Rockets", "fly", "C++", "--verbose", "1,000", "東京都", "v1.2", "a" * 70, "x-" * 50]),
+        max_size=30,
+    )
+)
+def test_an_analyser_that_has_met_a_text_finds_in_it_what_a_new_one_finds(words: list[str]) -> None:
+    text = " ".join(words)
+    seasoned = Analyzer(stem=without_s)
+    seasoned.analyze(text)
+
+    assert seasoned.analyze(text) == Analyzer(stem=without_s).analyze(text)
+
+
+@pytest.mark.parametrize("word", ["Rockets", "a" * 70, "src/api/auth.py", "東京都"])
+def test_a_long_text_is_analysed_as_its_parts_are(word: str) -> None:
+    assert analyzer.analyze(f"{word} " * 900) == (analyzer.analyze(word) * 900)[:MAX_DOCUMENT_LEXEMES]

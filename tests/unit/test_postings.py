@@ -12,6 +12,7 @@ from hermes_memory.domain.postings import (
     MAX_FREQUENCY,
     MAX_LENGTH,
     STATISTICS_LEXEME,
+    BlockBuilder,
     Document,
     build_blocks,
     document,
@@ -158,3 +159,14 @@ def test_a_batch_with_the_same_key_twice_is_refused() -> None:
 def test_an_empty_lexeme_is_refused_because_it_names_the_statistics() -> None:
     with pytest.raises(InvalidInput):
         build_blocks([document(1, ["a", ""])])
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=12), max_size=12))
+def test_blocks_built_bit_by_bit_hold_each_posting_of_each_document_once(texts: list[list[str]]) -> None:
+    documents = [document(lexeme_key(number, 0), lexemes) for number, lexemes in enumerate(texts)]
+    builder = BlockBuilder()
+    for each in documents:
+        builder.add(each)
+    held = sorted((b.lexeme, posting) for b in builder.blocks() if b.lexeme for posting in b.packed)
+
+    assert held == sorted((lexeme, packed) for each in documents for lexeme, packed in postings(each).items())
