@@ -86,7 +86,12 @@ async def test_stats_count_what_is_there() -> None:
     assert "1 entries" in text.out
     assert document["rows"]["entries"] == 1
     assert document["spool"]["depth"] == 0
+    assert (document["spool"]["accepted"], document["spool"]["delivered"], document["spool"]["refused"]) == (1, 1, 0)
+    assert (document["store_breaker"], document["embed_breaker"], document["troubles"]) == ("closed", "closed", [])
+    assert {"leader", "leads", "embedded", "parked", "buried"} <= set(document)
     assert document["store_problem"] is None
+    for line in ("spool", "ever", "leader", "breakers"):
+        assert f"\n{line} " in text.out
 
 
 def test_stats_say_that_writes_wait_for_a_database_that_is_away(home: Path, configure: Callable[..., None]) -> None:

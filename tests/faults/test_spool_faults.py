@@ -325,6 +325,18 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
         open_spool(foreign)
 
 
+@pytest.mark.parametrize("name", [DATABASE, f"spool-{DESTINATION}.lock"])
+def test_a_file_of_another_user_is_refused(home: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_spool(home).close()
+    if os.geteuid() == 0:
+        os.chown(home / name, 12345, -1)
+    else:  # what root's is to us, ours is to somebody else
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+
+    with pytest.raises(ConfigurationError, match="run as that user"):
+        put(open_spool(home), add("one"))
+
+
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
 

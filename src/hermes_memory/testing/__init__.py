@@ -26,6 +26,7 @@ the visibility rule, `hypothesis`. An adapter of one's own passes when a subclas
 | `testing.embedder_contract.EmbedderContract` | `Embedder` |
 | `testing.spool_contract.SpoolContract` | `Spool` |
 | `testing.leadership_contract.LeadershipContract` | `Leadership` |
+| `testing.metrics_contract.MetricsContract` | `Metrics` |
 | `testing.spool_machine.SpoolMachine` | `Spool`: random histories against a plain list |
 
 A subclass of the suites of the spool says by a method how to make one. The fixture of the others is called `store`

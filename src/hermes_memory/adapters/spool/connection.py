@@ -10,7 +10,7 @@ from typing import Final
 from hermes_memory.adapters.spool import database, lookups, quarantine
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.faults import UNSOUND, Fault, fault_of
-from hermes_memory.adapters.spool.lock import WriteLock
+from hermes_memory.adapters.spool.write_lock import WriteLock
 
 _INHERITED: Final[list[sqlite3.Connection]] = []
 """Connections that were at work in the parent process when it forked, kept from being collected and so closed."""

@@ -1,23 +1,17 @@
-"""Locks between processes: the short one in front of every write, and the long one that makes a leader."""
+"""Locks between processes, and the long one that makes a leader."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import random
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.spool.files import open_private, prepare_directory
 from hermes_memory.adapters.spool.forks import watch_forks
 from hermes_memory.domain.errors import StoreUnavailable
-
-_PAUSE: Final = (0.0001, 0.0005)
-"""Seconds between two tries. Longer ones let those who come back at once overtake those who wait."""
 
 
 class LockFile:
@@ -68,55 +62,6 @@ class LockFile:
 
     def __del__(self) -> None:
         self.forget()
-
-
-class WriteLock:
-    """The flock in front of SQLite's own write lock, whose waiters sleep longer and longer and so starve.
-
-    The kernel's own queue would be a little fairer, but waits for ever for a process that stands still.
-
-    It may be taken again while it is held. Its owner guards it with a lock between threads.
-
-    Args:
-        timeout: Seconds to wait at most.
-    """
-
-    def __init__(self, path: Path, *, timeout: float) -> None:
-        self._file = LockFile(path)
-        self._timeout = timeout
-        self._depth = 0
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the lock.
-
-        Raises:
-            StoreUnavailable: Another process keeps it, or its file cannot be opened.
-        """
-        if self._depth == 0:
-            self._lock()
-        self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-            if self._depth == 0:
-                self._file.unlock()
-
-    def forget(self) -> None:
-        """Let go of the file without unlocking it for a process that shares the descriptor."""
-        self._file.forget()
-        self._depth = 0
-
-    def _lock(self) -> None:
-        deadline = time.monotonic() + self._timeout
-        try:
-            while not self._file.try_lock():
-                if time.monotonic() > deadline:
-                    raise StoreUnavailable("another process keeps the local spool locked: is it stopped or hung?")
-                time.sleep(random.uniform(*_PAUSE))  # noqa: S311 - spreads the waiters, guards nothing
-        except OSError as error:
-            raise StoreUnavailable("the lock file of the local spool cannot be opened") from error
 
 
 LEASE_SECONDS: Final = 10.0

@@ -16,7 +16,7 @@ from hermes_memory.adapters.spool.connection import SpoolConnection
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.faults import TROUBLE, Fault, fault_of
 from hermes_memory.adapters.spool.forks import watch_forks
-from hermes_memory.adapters.spool.lock import WriteLock
+from hermes_memory.adapters.spool.write_lock import WriteLock
 from hermes_memory.domain.errors import SpoolFull, StoreUnavailable
 
 RECLAIMED_AT_ONCE: Final = 16

@@ -8,22 +8,21 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool import changes, lookups, quarantine, reading
+from hermes_memory.adapters.spool import changes, lookups, quarantine, work
 from hermes_memory.adapters.spool.codec import encode
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.files import check_file, network_of, prepare_directory
 from hermes_memory.adapters.spool.refusals import Refusals
 from hermes_memory.adapters.spool.retractions import retractions
-from hermes_memory.adapters.spool.row import LONGEST_HOLD, lane_key
+from hermes_memory.adapters.spool.row import LONGEST_HOLD
 from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
 from hermes_memory.domain.model import OperationId
-from hermes_memory.domain.operations import Operation, lane_of
+from hermes_memory.domain.operations import Operation
 from hermes_memory.ports.spool import DeadLetter, Kept, Spooled, SpoolStatus
 
 logger = logging.getLogger(__name__)
@@ -121,7 +120,7 @@ class SqliteSpool:
         refused = self._refusals.take()
         try:
             fill = self._file.accept(
-                partial(_insert, operation=operation, body=body, bounds=self._bounds, refused=refused)
+                partial(work.insert, operation=operation, body=body, bounds=self._bounds, refused=refused)
             )
         except SpoolFull:
             self._refusals.add(refused + 1)
@@ -141,7 +140,7 @@ class SqliteSpool:
         Raises:
             ConfigurationError: A newer version of the library wrote one of them.
         """
-        return self._file.read(partial(_due, now=self._now(), limit=limit))
+        return self._file.read(partial(work.due, now=self._now(), limit=limit))
 
     def done(self, operations: Sequence[OperationId]) -> None:
         """Forget delivered operations, all in one transaction unless the disk is too full for that."""
@@ -180,7 +179,7 @@ class SqliteSpool:
 
     def dead(self) -> Sequence[DeadLetter]:
         """Return the dead letters, oldest first."""
-        return self._file.read(_dead)
+        return self._file.read(work.dead)
 
     def dead_reason(self, operation: OperationId) -> str | None:
         """Return why an operation was buried, or None when it was not."""
@@ -194,7 +193,7 @@ class SqliteSpool:
 
     def kept(self, limit: int, *, after: int = 0) -> Sequence[Kept]:
         """Return up to `limit` operations, waiting or dead, accepted after the one of that sequence, oldest first."""
-        return self._file.read(partial(_kept, now=self._now(), after=after, limit=limit))
+        return self._file.read(partial(work.kept, now=self._now(), after=after, limit=limit))
 
     def discard(self, operations: Sequence[OperationId]) -> int:
         """Drop operations, waiting or dead, without delivering them; return how many."""
@@ -206,7 +205,7 @@ class SqliteSpool:
 
     def status(self) -> SpoolStatus:
         """Return a snapshot for operators."""
-        counted, oldest = self._file.read(_snapshot)
+        counted, oldest = self._file.read(work.snapshot)
         return SpoolStatus(
             depth=counted.waiting,
             stored_bytes=counted.waiting_bytes,
@@ -265,30 +264,5 @@ class SqliteSpool:
             )
 
 
-def _insert(
-    connection: sqlite3.Connection, operation: Operation, body: bytes, bounds: changes.Bounds, refused: int
-) -> float | None:
-    changes.count_refused(connection, refused)
-    lane = lane_key(lane_of(operation))
-    return changes.insert(connection, operation.stamp.operation.bytes, lane, body, bounds)
-
-
 def _ids(operations: Sequence[OperationId]) -> list[bytes]:
     return [operation.bytes for operation in operations]
-
-
-def _due(connection: sqlite3.Connection, now: float, limit: int) -> list[Spooled]:
-    return [reading.spooled(row) for row in lookups.due(connection, now, limit)]
-
-
-def _dead(connection: sqlite3.Connection) -> list[DeadLetter]:
-    return [reading.letter(row) for row in lookups.dead(connection)]
-
-
-def _kept(connection: sqlite3.Connection, now: float, after: int, limit: int) -> list[Kept]:
-    return [reading.kept(row, now) for row in lookups.kept(connection, after, limit)]
-
-
-def _snapshot(connection: sqlite3.Connection) -> tuple[lookups.Counters, datetime | None]:
-    oldest = lookups.oldest(connection)
-    return lookups.counters(connection), None if oldest is None else reading.accepted_at(oldest)
