@@ -7,37 +7,42 @@ import json
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 LINE_LIMIT = 64 * 2**20
+LAST_WORDS = 300
 
 
 class AgentDied(Exception):
-    """The process ended without an answer."""
+    """The process ended without an answer. The message tells its last words."""
 
 
 class Agent:
     """A process that carries out orders until it is closed. It ends with this process too, as its input ends then."""
 
     def __init__(
-        self, command: Sequence[str], settings: Mapping[str, object], *, environment: Mapping[str, str]
+        self, command: Sequence[str], settings: Mapping[str, object], *, environment: Mapping[str, str], log: Path
     ) -> None:
-        """Run `command`, which reads `settings` as its first line of input."""
+        """Run `command`, which reads `settings` as its first line of input. What it complains of goes to `log`."""
         self._command = command
         self._settings = settings
         self._environment = environment
+        self._log = log
         self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> Agent:
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=dict(self._environment),
-            limit=LINE_LIMIT,
-            start_new_session=True,
-        )
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env=dict(self._environment),
+                limit=LINE_LIMIT,
+                start_new_session=True,
+            )
         await self._send(self._settings)
         return self
 
@@ -65,7 +70,9 @@ class Agent:
             raise RuntimeError("started without pipes")
         line = await asyncio.wait_for(self._running.stdout.readline(), max(timeout, 0.1))
         if not line:
-            raise AgentDied(f"ended with code {await self._running.wait()}")
+            code = await self._running.wait()
+            last = self._log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+            raise AgentDied(f"ended with code {code}: {last[:LAST_WORDS]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -51,7 +51,8 @@ def circumstances(machine: dict[str, Any], load: dict[str, Any]) -> str:
         f"{machine['file_system']}), Python {machine['python']}, SQLite {machine['sqlite']}, "
         f"Postgres {machine['postgres']}, pgvector {machine['pgvector']}, in {load['seconds']:.0f} seconds. "
         f"The cores were busy to {load['busy_cores']} on average, {load['foreign_cores']} of that by the database "
-        f"server and by work that had nothing to do with the run."
+        f"server and by work that had nothing to do with the run; the load averages at its end were "
+        f"{', '.join(f'{value:.1f}' for value in load['load_average'])}."
     )
 
 

@@ -102,7 +102,7 @@ class _Common:
     ) -> Agent:
         inherited = {key: value for key, value in os.environ.items() if not key.startswith((ENV_PREFIX, "HERMES_"))}
         settings = {"side": self.name, "home": str(bench.home), **extra}
-        return Agent([*command, AGENT], settings, environment={**inherited, **environment})
+        return Agent([*command, AGENT], settings, environment={**inherited, **environment}, log=bench.home / "log")
 
 
 class Ours(_Common):
