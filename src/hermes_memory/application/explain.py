@@ -7,6 +7,7 @@ on behalf of who asks, so that nobody learns by an explanation what no read woul
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -79,8 +80,8 @@ class Explainer:
         words = Counter(self._analyzer.analyze(indexed_row(row)))
         held = [lexeme for lexeme in trace.statistics.lexemes if words[lexeme]]
         cosine = await self._cosine(caller, trace, row, deadline)
-        fate, because = _by_words(trace, held) if held else _by_meaning(trace, cosine)
         score = bm25(words, words.total(), trace.statistics) if held else None
+        fate, because = _by_meaning(trace, cosine) if score is None else _by_words(trace, held, score)
         return Verdict(id=row.id, fate=fate, because=because, bm25=score, cosine=cosine)
 
     async def _cosine(self, caller: Caller, trace: Trace, row: Row, deadline: float) -> float | None:
@@ -132,11 +133,14 @@ def _outside(trace: Trace, row: Row) -> str | None:
     return None
 
 
-def _by_words(trace: Trace, held: list[str]) -> tuple[Fate, str]:
+def _by_words(trace: Trace, held: Sequence[str], score: float) -> tuple[Fate, str]:
     holds = f"it holds {', '.join(held)} of the question's words"
     if trace.text is None:
         return Fate.NOT_FOUND, f"{holds}, and the text search did not answer"
-    return Fate.NOT_FOUND, f"{holds}, and is not among the {len(trace.text)} rows that fit them best"
+    if score <= min(trace.text.values(), default=0.0):
+        return Fate.NOT_FOUND, f"{holds}, and is not among the {len(trace.text)} rows that fit them best"
+    # When a turn was stored is not told, and in a large theme the least telling of the index is not read.
+    return Fate.NOT_FOUND, f"{holds} and would fit: it was stored since, or the text search ended before it"
 
 
 def _by_meaning(trace: Trace, cosine: float | None) -> tuple[Fate, str]:

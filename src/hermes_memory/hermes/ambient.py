@@ -72,7 +72,7 @@ class Ambient:
         """
         self.shown = 0
         block = self._block(binding, query)
-        self.shown = sum(line.startswith("- ") for line in block.splitlines())
+        self.shown = _shown(block)
         return block
 
     def prepare(self, binding: Binding, query: str) -> None:
@@ -103,7 +103,7 @@ class Ambient:
             if await self._holds(memory, binding, queued, timeout=left * CHECK_SHARE):
                 return queued.block
             left = deadline - anyio.current_time()
-        return self._render(binding, await self._search(memory, binding, query, in_prompt, timeout=left))
+        return self._render(memory, binding, await self._search(memory, binding, query, in_prompt, timeout=left))
 
     async def _ahead(self, memory: Memory, binding: Binding, query: str) -> _Queued | None:
         """Make a block to keep, None when not every leg of the search took part in it."""
@@ -116,7 +116,7 @@ class Ambient:
         if result.degraded:
             return None
         return _Queued(
-            block=self._render(binding, result),
+            block=self._render(memory, binding, result),
             rows=tuple(hit.row for hit in result.hits),
             newest=standing.newest,
             in_prompt=in_prompt,
@@ -154,13 +154,15 @@ class Ambient:
             timeout=timeout,
         )
 
-    def _render(self, binding: Binding, result: RecallResult) -> str:
-        return render_block(
+    def _render(self, memory: Memory, binding: Binding, result: RecallResult) -> str:
+        block = render_block(
             result.hits,
             caller=binding.caller,
             token_budget=self._runtime.settings.prefetch_tokens,
             nonce=secrets.token_hex(4),
         )
+        memory.view_of(binding.caller).note_shown(result.trace_id, _shown(block))
+        return block
 
     def _keep(self, binding: Binding, query: str, queued: _Queued) -> None:
         with self._lock:
@@ -172,3 +174,8 @@ class Ambient:
         with self._lock:
             queued = self._queued.pop((binding, query), None)
         return queued if queued and time.monotonic() - queued.made_at <= QUEUED_SECONDS else None
+
+
+def _shown(block: str) -> int:
+    """Count the memories in a block: each is a line of its own."""
+    return sum(line.startswith("- ") for line in block.splitlines())

@@ -16,7 +16,7 @@ from hermes_memory.domain.errors import (
     SchemaNotApplied,
     StoreUnavailable,
 )
-from hermes_memory.domain.model import Entry, Kind, Origin, RowId, Target
+from hermes_memory.domain.model import Entry, Json, Kind, Origin, RowId, Target
 from hermes_memory.domain.ranking import DEFAULT_FLOOR
 from hermes_memory.domain.rendering import entry_payload, hit_payload
 from hermes_memory.hermes.forgetting import await_forgetting
@@ -75,9 +75,10 @@ class ToolCalls:
         scope = call.scope or _default_scope(settings.scope_default, binding)
         facts = isinstance(call, RecallMemory)
 
-        async def work(memory: Memory) -> RecallResult:
+        async def work(memory: Memory) -> tuple[RecallResult, list[dict[str, Json]]]:
             left = await await_forgetting(memory, timeout=settings.tool_timeout * 0.9)
-            return await self._view(memory, binding).recall(
+            view = self._view(memory, binding)
+            result = await view.recall(
                 call.query,
                 limit=call.limit,
                 scope=scope,
@@ -86,14 +87,16 @@ class ToolCalls:
                 floor=DEFAULT_FLOOR,
                 timeout=left,
             )
+            hits = [hit_payload(hit, caller=binding.caller) for hit in result.hits]
+            shown = fit_payloads(hits, settings.tool_tokens)
+            view.note_shown(result.trace_id, len(shown))
+            return result, shown
 
-        result: RecallResult = self._call(work)
-        hits = [hit_payload(hit, caller=binding.caller) for hit in result.hits]
-        shown = fit_payloads(hits, settings.tool_tokens)
+        result, shown = self._call(work)
         return result_json(
             hits=shown,
             count=len(shown),
-            left_out=len(hits) - len(shown),
+            left_out=len(result.hits) - len(shown),
             scope=scope,
             degraded=list(result.degraded),
             trace_id=str(result.trace_id),
