@@ -13,7 +13,8 @@ import anyio
 from hermes_memory.application.batch_size import BatchSize
 from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.doorbell import Doorbell
-from hermes_memory.application.handover import DeliveryCounts, Handover, Stopped
+from hermes_memory.application.handover import DeliveryCounts, Handover
+from hermes_memory.application.setbacks import Stopped
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import DeadlineExceeded, DeliveryRejected, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import OperationId

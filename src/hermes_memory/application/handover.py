@@ -13,6 +13,7 @@ from typing import Final
 
 from hermes_memory.application.batch_size import BatchSize
 from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.setbacks import Busy, Faulty, Problem, Refused, Stopped
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import (
     ConfigurationError,
@@ -50,44 +51,6 @@ class DeliveryCounts:
     delivered: int = 0
     buried: int = 0
     postponed: int = 0
-
-
-class _Problem(Exception):
-    """What became of a batch that was not applied.
-
-    Attributes:
-        reason: Short and free of content.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class _Refused(_Problem):
-    """One of the operations can never be applied."""
-
-
-class _Busy(_Problem):
-    """One of the lanes has to wait: the store is there, and somebody else holds what it needs."""
-
-
-class _Faulty(_Problem):
-    """Nobody knows what it is: an operation, the store, or this library."""
-
-
-class Stopped(Exception):
-    """Delivery as a whole has to pause.
-
-    Attributes:
-        seconds: For how long.
-        obstacle: What an operator has to know or to mend, None when the store is merely out of reach.
-    """
-
-    def __init__(self, seconds: float, obstacle: str | None = None) -> None:
-        super().__init__(obstacle)
-        self.seconds = seconds
-        self.obstacle = obstacle
 
 
 def spread(seconds: float) -> float:
@@ -155,7 +118,7 @@ class Handover:
             return
         try:
             outcomes = await self._apply([item.operation for item in items])
-        except _Problem as problem:
+        except Problem as problem:
             await self._part(items, problem)
         else:
             await self._finish(items, outcomes)
@@ -164,14 +127,14 @@ class Handover:
         """Apply a batch.
 
         Raises:
-            Stopped, _Problem: It was not applied, or it is not known whether it was.
+            Stopped, Problem: It was not applied, or it is not known whether it was.
         """
         started = time.monotonic()
         try:
             outcomes = await self._ask(operations)
-        except (_Busy, StoreUnavailable) as error:
+        except (Busy, StoreUnavailable) as error:
             self._size.failed(time.monotonic() - started, len(operations))
-            if isinstance(error, _Busy):
+            if isinstance(error, Busy):
                 raise
             logger.debug("delivery waits for the database", extra={"action": "deliver.wait", "cause": str(error)})
             raise Stopped(AWAY_SECONDS) from None
@@ -179,24 +142,24 @@ class Handover:
             # An operator's to mend: no operation is at fault, so none is set aside.
             raise Stopped(SETUP_RETRY_SECONDS, str(error)) from None
         except DeliveryRejected as error:
-            raise _Refused(error.reason) from None
+            raise Refused(error.reason) from None
         self._size.took(time.monotonic() - started, len(operations))
         return outcomes
 
     async def _ask(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
-        problem: _Problem
+        problem: Problem
         with self._breaker.guard():
             try:
                 return await self._store.apply(operations)
             except StoreBusy as error:
-                problem = _Busy(str(error))
+                problem = Busy(str(error))
             except StoreFault as error:
-                problem = _Faulty(str(error))
+                problem = Faulty(str(error))
                 logger.error("the database met a fault", extra={"action": "deliver.fault", "cause": str(error)})
             except (StoreUnavailable, SchemaNotApplied, ConfigurationError, DeliveryRejected):
                 raise
             except Exception as error:  # noqa: BLE001 - a fault of our own may neither end delivery nor bury a write
-                problem = _Faulty(f"unexpected {type(error).__name__}")
+                problem = Faulty(f"unexpected {type(error).__name__}")
                 self._tell_fault(error)
         raise problem  # to the breaker it was an answer
 
@@ -213,20 +176,20 @@ class Handover:
         )
         self._told.add(place)
 
-    async def _part(self, items: Sequence[Spooled], problem: _Problem) -> None:
+    async def _part(self, items: Sequence[Spooled], problem: Problem) -> None:
         """Find what cannot be applied by halving, deal with it, and deliver the rest."""
-        if isinstance(problem, _Busy):
+        if isinstance(problem, Busy):
             await self._part_lanes(items, problem)
         elif len(items) > 1:
             half = len(items) // 2
             await self._take(items[:half])
             await self._take(items[half:])
-        elif isinstance(problem, _Refused):
+        elif isinstance(problem, Refused):
             await self._bury(items[0], problem.reason)
         else:
             await self._suspect(items[0], problem)
 
-    async def _part_lanes(self, items: Sequence[Spooled], problem: _Problem) -> None:
+    async def _part_lanes(self, items: Sequence[Spooled], problem: Problem) -> None:
         lanes = list(dict.fromkeys(lane_of(item.operation) for item in items))
         if len(lanes) == 1:
             await self._hold(items[0], problem)
@@ -234,7 +197,7 @@ class Handover:
         for chosen in _halves(lanes):
             await self._take([item for item in items if lane_of(item.operation) in chosen])
 
-    async def _hold(self, item: Spooled, problem: _Problem) -> None:
+    async def _hold(self, item: Spooled, problem: Problem) -> None:
         """Hold a lane back, which is done by its head."""
         seconds = min(LONGEST_HOLD_SECONDS, FIRST_HOLD_SECONDS * 2.0 ** min(item.attempts, 16))
         self._held.add(lane_of(item.operation))
@@ -246,7 +209,7 @@ class Handover:
             extra={"action": "deliver.postponed", "cause": problem.reason},
         )
 
-    async def _suspect(self, item: Spooled, problem: _Problem) -> None:
+    async def _suspect(self, item: Spooled, problem: Problem) -> None:
         """Deal with an operation that failed alone, for no known reason.
 
         It is held back, and set aside only if that happens again and again while others of its kind are delivered: a
