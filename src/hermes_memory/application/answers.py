@@ -51,7 +51,7 @@ class Fate(StrEnum):
     UNKNOWN = "no such memory for this caller"
     ELSEWHERE = "outside of what was searched"
     LATER = "stored or changed after the question"
-    NOT_EMBEDDED = "not embedded yet"
+    NOT_EMBEDDED = "not embedded"
     TOO_FAR = "too far in meaning"
     NOT_FOUND = "not among the candidates"
 

@@ -150,7 +150,7 @@ def _by_meaning(trace: Trace, cosine: float | None) -> tuple[Fate, str]:
     if trace.near is None:
         return Fate.NOT_FOUND, f"{holds}, and the search by meaning did not answer"
     if cosine is None:
-        return Fate.NOT_EMBEDDED, f"{holds}, and is not embedded yet"
+        return Fate.NOT_EMBEDDED, f"{holds}, and has no vector: it is not embedded yet, or is not meant to be"
     farthest = min(trace.near.values(), default=1.0)
     if cosine <= farthest:
         nearest = f"the {len(trace.near)} nearest have {farthest:.3f} and more"

@@ -84,7 +84,7 @@ def _because(trace: Trace, verdict: Verdict) -> str:
     if verdict.superseded_by is not None:
         sentence = f"superseded by {verdict.superseded_by}; {sentence}"
     if trace.vector is not None and trace.near is not None and verdict.cosine is None:
-        sentence += "; it was not embedded yet, so its words alone counted"
+        sentence += "; it had no vector, so its words alone counted"
     return sentence
 
 
