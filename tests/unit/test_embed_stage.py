@@ -145,6 +145,29 @@ async def test_batches_come_singly_while_the_stage_makes_way_and_all_at_once_aft
     assert meanwhile == 1
 
 
+async def test_rows_that_come_one_by_one_while_a_call_is_under_way_travel_together() -> None:
+    class Held(FaultyEmbedder):
+        release = anyio.Event()
+
+        async def embed_documents(self, texts: Sequence[str], *, timeout: float) -> Sequence[Sequence[float]]:
+            if texts == ["note 000"]:
+                await self.release.wait()
+            return await super().embed_documents(texts, timeout=timeout)
+
+    embedder = Held()
+    bench = Bench(embedder=embedder, batch=64, parallel=4)
+    async with bench.running():
+        for text in notes(10):
+            await bench.store_notes(text)
+            bench.stage.doorbell.ring()
+            await anyio.sleep(0.03)
+        embedder.release.set()
+        await until(lambda: bench.stage.counts.embedded == 10)
+
+    assert embedder.batches[0] == ["note 000"]
+    assert len(embedder.batches) <= 4
+
+
 async def test_rows_are_claimed_for_as_long_as_said() -> None:
     bench = Bench(lease=7.0)
     await bench.store_notes("the vault is number 13")

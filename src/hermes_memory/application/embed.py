@@ -167,9 +167,15 @@ class EmbedStage:
         return 0.0 if self._launch(work) else IDLE_SECONDS
 
     def _launch(self, work: TaskGroup) -> int:
-        """Start what is in stock, as far as the embedder and the store keep up; return how many batches it was."""
+        """Start what is in stock, as far as the embedder and the store keep up; return how many batches it was.
+
+        A small batch waits for company while others are under way: rows that come one by one would else cost a call and
+        two transactions each.
+        """
         started = 0
         while self._ready and self._flying < self._at_once() and self._unstored < MOST_UNSTORED:
+            if self._flying and len(self._ready) == 1 and self._is_small(self._ready[0]):
+                break
             self._flying += 1
             started += 1
             work.start_soon(self._fly, self._ready.popleft(), work)
@@ -245,10 +251,14 @@ class EmbedStage:
         jobs = await self._queue.claim(wanted, lease=self._leases.seconds)
         self._leases.take(jobs)
         own = [job for job in jobs if job.generation == generation.number]
-        self._ready.extend(packed(own, self._chunk, self._throttle.size))
+        waiting = self._ready.pop().jobs if self._ready and self._is_small(self._ready[-1]) else ()
+        self._ready.extend(packed([*waiting, *own], self._chunk, self._throttle.size))
         if len(own) < len(jobs):  # the generation was switched a moment ago
             self._generation = None
             await self._leases.give_back([job for job in jobs if job.generation != generation.number])
+
+    def _is_small(self, batch: Batch) -> bool:
+        return len(batch.texts) * 2 < self._throttle.size
 
     async def _fly(self, batch: Batch, work: TaskGroup) -> None:
         """Embed a batch and store it; trouble is noted and does not end the batches beside it."""
