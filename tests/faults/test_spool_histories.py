@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -123,7 +123,7 @@ class FaultySpoolMachine(SpoolMachine):
         self.begin_again_from_a_copy()
         self.kept, self.accepted = before, accepted
         if self.seen() != self.expected_kept():
-            spool, self.spool = self.spool, Obedient(self.kept)  # type: ignore[assignment]
+            spool, self.spool = self.spool, cast("Spool", Obedient(self.kept))
             getattr(self, name)(**arguments)
             self.spool = spool
         assert self.seen() == self.expected_kept()
