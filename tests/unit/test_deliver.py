@@ -322,17 +322,20 @@ async def test_a_lane_is_held_back_ever_longer_up_to_a_bound_and_never_for_exact
 
 
 def test_batches_shrink_when_they_take_too_long_and_grow_only_when_a_full_one_was_quick() -> None:
-    size = BatchSize(64, most=1_000)
-    size.failed(5.0, 64)
-    size.failed(5.0, 32)
-    size.took(2.0, 16)
-    shrunk = size.limit
-    size.failed(0.001, 8)
+    size = BatchSize(400, most=1_000)
+    size.took(5.0, 400)
+    size.took(5.0, 200)
+    size.took(5.0, 100)
+    slow = size.limit
+    size.failed(5.0, 100)
+    size.failed(5.0, 50)
+    size.took(5.0, 25)
+    size.failed(0.001, 25)
     size.took(0.01, 3)
-    kept = size.limit
-    size.took(0.01, 8)
+    failed = size.limit
+    size.took(0.01, 25)
 
-    assert (shrunk, kept, size.limit) == (8, 8, 13)
+    assert (slow, failed, size.limit) == (100, 25, 38)
 
 
 async def test_buried_writes_that_are_put_back_in_line_are_delivered(side: Side) -> None:

@@ -8,6 +8,8 @@ QUICK_SECONDS: Final = 0.25
 """A full batch that takes less may be followed by a larger one."""
 SLOW_SECONDS: Final = 1.0
 """One that takes longer holds locks, and whoever waits for its own write, for too long."""
+SMALL_BATCH: Final = 100
+"""What takes long even so takes even longer in smaller parts: then the whole machine is slow."""
 _GROWTH: Final = 1.5
 
 
@@ -29,15 +31,11 @@ class BatchSize:
     def took(self, seconds: float, operations: int) -> None:
         """Learn from a batch that was applied. What was not full tells nothing of a larger one."""
         if seconds > SLOW_SECONDS:
-            self.shrink(operations)
+            self.limit = min(self.limit, max(SMALL_BATCH, operations // 2))
         elif seconds < QUICK_SECONDS and operations >= self.limit:
             self.limit = min(self._most, int(self.limit * _GROWTH) + 1)
 
     def failed(self, seconds: float, operations: int) -> None:
         """Learn from a batch that was not applied. One that failed at once did not fail for its size."""
         if seconds > SLOW_SECONDS:
-            self.shrink(operations)
-
-    def shrink(self, operations: int) -> None:
-        """Halve what was too much."""
-        self.limit = max(1, min(self.limit, operations) // 2)
+            self.limit = max(1, min(self.limit, operations) // 2)
