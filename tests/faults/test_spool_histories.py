@@ -244,7 +244,7 @@ def _expected(item: Kept) -> Expected:
 
 TestFaultySpoolHistories = FaultySpoolMachine.TestCase
 TestFaultySpoolHistories.settings = settings(
-    max_examples=60,
+    max_examples=30,
     stateful_step_count=25,
     deadline=None,
     print_blob=True,
