@@ -66,7 +66,7 @@ class Placed(NamedTuple):
     score: float
     parts: Mapping[str, float]
     decay: float
-    collapsed: tuple[RowId, ...]
+    collapsed: Sequence[RowId]
     superseded_by: RowId | None
     fate: Fate
 

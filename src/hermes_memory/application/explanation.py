@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -68,7 +68,7 @@ class Verdict:
     bm25: float | None = None
     vector_rank: int | None = None
     cosine: float | None = None
-    stands_for: tuple[RowId, ...] = ()
+    stands_for: Sequence[RowId] = ()
     collapsed_into: RowId | None = None
     superseded_by: RowId | None = None
 

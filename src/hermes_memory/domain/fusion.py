@@ -66,7 +66,7 @@ class Ranked:
     parts: Mapping[str, float] = field(default_factory=lambda: _NO_PARTS)
     decay: float = 1.0
     copies: int = 1
-    collapsed: tuple[RowId, ...] = ()
+    collapsed: Sequence[RowId] = ()
     superseded_by: RowId | None = None
 
 
