@@ -6,7 +6,7 @@ import asyncio
 import socket
 import struct
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +59,7 @@ class FaultProxy:
     def __init__(self, destination: Place) -> None:
         self._destination = destination
         # Bound and never listening: the port stays ours, and who connects while nobody listens is refused.
-        self._reserved = _bound()
+        self._reserved = _bound(0)
         self.port = int(self._reserved.getsockname()[1])
         self.connections = 0
         self.resets = 0
@@ -69,7 +69,8 @@ class FaultProxy:
         self._swallows = False
         self._marker: bytes | None = None
         self._left: dict[Side, int] = {}
-        self._server: asyncio.Server | None = None
+        self._listener: socket.socket | None = None
+        self._serving: set[asyncio.Task[None]] = set()
         self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main()), name="fault-proxy", daemon=True)
 
@@ -132,30 +133,41 @@ class FaultProxy:
     async def _main(self) -> None:
         self._loop, self._ending, self._flowing = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         self._flowing.set()
-        await self._listen()
+        self._listen()
         self._started.set()
         await self._ending.wait()
         self._stop_listening()
         self._flowing.set()
-        for link in list(self._links):
-            link.reset()
-        while self._links:
-            await asyncio.sleep(0.001)
+        while self._serving:
+            self._cut()
+            await asyncio.wait(self._serving, timeout=0.01)
 
-    async def _listen(self) -> None:
-        if self._server is None:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_port=True)
+    def _listen(self) -> None:
+        if self._listener is None:
+            self._listener = _bound(self.port)
+            self._listener.setblocking(False)
+            self._listener.listen(64)
+            self._loop.add_reader(self._listener, self._accept, self._listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        # By hand, because a server of asyncio that is closed just then loses the connection it has accepted.
+        with suppress(BlockingIOError, ConnectionAbortedError):
+            client, _ = listener.accept()
+            task = self._loop.create_task(self._serve(client))
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
 
     def _stop_listening(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._listener is not None:
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
 
-    async def _heal(self) -> None:
+    def _heal(self) -> None:
         self._delay, self._piece, self._swallows, self._marker = 0.0, _CHUNK, False, None
         self._left.clear()
         self._flowing.set()
-        await self._listen()
+        self._listen()
 
     def _refuse(self) -> None:
         self._stop_listening()
@@ -182,7 +194,13 @@ class FaultProxy:
             if link.server is not None:
                 _abort(link.server)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, client: socket.socket) -> None:
+        client.setblocking(False)
+        try:
+            reader, writer = await asyncio.open_connection(sock=client)
+        except OSError:
+            client.close()  # it is gone already
+            return
         self.connections += 1
         link = _Link(client=writer, deaf=self._swallows)
         self._links.add(link)
@@ -234,10 +252,9 @@ class FaultProxy:
         self.resets += 1
         link.reset()
 
-    def _do(self, work: Callable[[], Awaitable[None] | None]) -> None:
+    def _do(self, work: Callable[[], None]) -> None:
         async def done() -> None:
-            if (waiting := work()) is not None:
-                await waiting
+            work()
 
         asyncio.run_coroutine_threadsafe(done(), self._loop).result(_SECONDS)
 
@@ -270,8 +287,8 @@ def _abort(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-def _bound() -> socket.socket:
-    reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    reserved.bind(("127.0.0.1", 0))
-    return reserved
+def _bound(port: int) -> socket.socket:
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    bound.bind(("127.0.0.1", port))
+    return bound
