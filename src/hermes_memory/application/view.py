@@ -10,6 +10,7 @@ from hermes_memory.application.accept import Said
 from hermes_memory.application.answers import RecallRequest, RecallResult
 from hermes_memory.application.arguments import parse_role, parse_target, require_limit, row_named, seconds
 from hermes_memory.application.explanation import Explanation, Verdict
+from hermes_memory.application.forgetting import await_forgetting
 from hermes_memory.application.services import Services
 from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible
 from hermes_memory.domain.model import (
@@ -35,7 +36,11 @@ EVERY_KIND = frozenset(Kind)
 
 
 class View:
-    """The memory as one caller has it. Cheap: make as many as needed."""
+    """The memory as one caller has it. Cheap: make as many as needed.
+
+    Whatever is read waits until all that this home has accepted to change or to forget is done, and raises when that
+    takes too long: what is on its way out is not shown.
+    """
 
     def __init__(
         self, services: Services, caller: Caller, *, write_timeout: float, read_timeout: float, patient: bool = True
@@ -248,6 +253,7 @@ class View:
         if not isinstance(query, str):
             raise InvalidInput("a query is text", field="query")
         require_limit(limit, most=200)
+        allowed = seconds(timeout, self._read_timeout)
         space = SearchSpace(
             scope=self._scope(scope), kinds=kinds, target=parse_target(target) if target is not None else None
         )
@@ -257,7 +263,7 @@ class View:
                 query=query,
                 space=space,
                 limit=limit,
-                timeout=seconds(timeout, self._read_timeout),
+                timeout=await self._forgotten(allowed),
                 floor=floor,
                 exclude=exclude,
                 window=window,
@@ -272,12 +278,8 @@ class View:
             InvalidInput: The id is no UUID.
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
-        found = await self._services.reader.get(
-            self.caller, row_named(row), timeout=seconds(timeout, self._read_timeout)
-        )
-        if found is None:
-            raise NotVisible("there is no such memory for this caller")
-        return found
+        named, allowed = row_named(row), seconds(timeout, self._read_timeout)
+        return await self._get(named, await self._forgotten(allowed))
 
     async def profile(
         self,
@@ -294,13 +296,9 @@ class View:
             NotVisible, StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
         require_limit(limit, most=1000)
-        return await self._services.reader.entries(
-            self.caller,
-            self._scope(scope),
-            target=parse_target(target) if target is not None else None,
-            limit=limit,
-            timeout=seconds(timeout, self._read_timeout),
-        )
+        where, wanted = self._scope(scope), parse_target(target) if target is not None else None
+        left = await self._forgotten(seconds(timeout, self._read_timeout))
+        return await self._services.reader.entries(self.caller, where, target=wanted, limit=limit, timeout=left)
 
     async def explain(self, trace: TraceId, *, rows: int = 20, timeout: float | None = None) -> Explanation:
         """Tell how a recent answer to this theme and subject came about.
@@ -317,9 +315,8 @@ class View:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
         require_limit(rows, most=200)
-        return await self._services.explainer.explain(
-            self.caller, trace, rows=rows, timeout=seconds(timeout, self._read_timeout)
-        )
+        left = await self._forgotten(seconds(timeout, self._read_timeout))
+        return await self._services.explainer.explain(self.caller, trace, rows=rows, timeout=left)
 
     async def why(self, trace: TraceId, row: RowId | UUID, *, timeout: float | None = None) -> Verdict:
         """Tell why a memory is in a recent answer to this theme and subject, or is not.
@@ -331,13 +328,22 @@ class View:
             InvalidInput: The row's id is no UUID.
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
-        return await self._services.explainer.why(
-            self.caller, trace, row_named(row), timeout=seconds(timeout, self._read_timeout)
-        )
+        named, allowed = row_named(row), seconds(timeout, self._read_timeout)
+        return await self._services.explainer.why(self.caller, trace, named, timeout=await self._forgotten(allowed))
 
     def note_shown(self, trace: TraceId, shown: int) -> None:
         """Note, for the explanation of an answer, that only its first `shown` hits had room where they were shown."""
         self._services.recall.note_shown(trace, self.caller, shown)
+
+    async def _forgotten(self, timeout: float) -> float:
+        """Wait for what is on its way out; return the seconds left for reading what stays."""
+        return await await_forgetting(self._services.spool, self._services.deliverer, timeout=timeout)
+
+    async def _get(self, row: RowId, timeout: float) -> Row:
+        found = await self._services.reader.get(self.caller, row, timeout=timeout)
+        if found is None:
+            raise NotVisible("there is no such memory for this caller")
+        return found
 
     async def _capture(self, said: Sequence[Said], *, filtered: bool) -> OperationId | None:
         operation = await self._services.spool.call(
@@ -365,7 +371,8 @@ class View:
 
     async def _stored(self, outcome: Outcome, timeout: float | None) -> Entry:
         if outcome.row is not None:
-            row = await self.get(outcome.row, timeout=timeout)
+            # What others wait to forget is no reason to call a write that is committed late.
+            row = await self._get(outcome.row, seconds(timeout, self._read_timeout))
             if isinstance(row, Entry):
                 return row
         raise NotVisible("the memory was changed or forgotten by somebody else meanwhile")

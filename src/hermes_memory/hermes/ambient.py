@@ -13,12 +13,12 @@ from typing import Final
 import anyio
 
 from hermes_memory.application.answers import RecallResult
+from hermes_memory.application.forgetting import await_forgetting
 from hermes_memory.application.memory import Memory
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.domain.model import Row
 from hermes_memory.domain.noise import is_trivial_query
 from hermes_memory.domain.rendering import render_block
-from hermes_memory.hermes.forgetting import await_forgetting
 from hermes_memory.hermes.runtime import Runtime
 from hermes_memory.hermes.sessions import Binding
 
@@ -126,8 +126,9 @@ class Ambient:
     async def _before(self, memory: Memory, timeout: float) -> tuple[frozenset[str], float]:
         """Return what the prompt holds, and the seconds left once all that is to be forgotten is."""
         deadline = anyio.current_time() + timeout
-        in_prompt = await memory.services.spool.call(self._runtime.local.mirror.prompt_contents)
-        return in_prompt, await await_forgetting(memory, timeout=deadline - anyio.current_time())
+        spool, deliverer = memory.services.spool, memory.services.deliverer
+        in_prompt = await spool.call(self._runtime.local.mirror.prompt_contents)
+        return in_prompt, await await_forgetting(spool, deliverer, timeout=deadline - anyio.current_time())
 
     async def _holds(self, memory: Memory, binding: Binding, queued: _Queued, *, timeout: float) -> bool:
         """Tell whether a block is as true as when it was made. When that cannot be told, it is not."""

@@ -19,7 +19,6 @@ from hermes_memory.domain.errors import (
 from hermes_memory.domain.model import Entry, Json, Kind, Origin, RowId, Target
 from hermes_memory.domain.ranking import DEFAULT_FLOOR
 from hermes_memory.domain.rendering import entry_payload, hit_payload
-from hermes_memory.hermes.forgetting import await_forgetting
 from hermes_memory.hermes.runtime import Runtime
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.hermes.tools import (
@@ -76,7 +75,6 @@ class ToolCalls:
         facts = isinstance(call, RecallMemory)
 
         async def work(memory: Memory) -> tuple[RecallResult, list[dict[str, Json]]]:
-            left = await await_forgetting(memory, timeout=settings.tool_timeout * 0.9)
             view = self._view(memory, binding)
             result = await view.recall(
                 call.query,
@@ -85,7 +83,7 @@ class ToolCalls:
                 kinds=frozenset({Kind.ENTRY if facts else Kind.TURN}),
                 target=call.target if isinstance(call, RecallMemory) else None,
                 floor=DEFAULT_FLOOR,
-                timeout=left,
+                timeout=settings.tool_timeout * 0.9,
             )
             hits = [hit_payload(hit, caller=binding.caller) for hit in result.hits]
             shown = fit_payloads(hits, settings.tool_tokens)
@@ -106,8 +104,9 @@ class ToolCalls:
         settings = self._runtime.settings
 
         async def work(memory: Memory) -> Sequence[Entry]:
-            left = await await_forgetting(memory, timeout=settings.tool_timeout * 0.9)
-            return await self._view(memory, binding).profile(target=call.target, limit=call.limit, timeout=left)
+            return await self._view(memory, binding).profile(
+                target=call.target, limit=call.limit, timeout=settings.tool_timeout * 0.9
+            )
 
         entries: Sequence[Entry] = self._call(work)
         found = [entry_payload(entry, caller=binding.caller) for entry in entries]

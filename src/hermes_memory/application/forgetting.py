@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import anyio
 
-from hermes_memory.application.memory import Memory
+from hermes_memory.application.deliver import Deliverer
+from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import DeadlineExceeded, StoreUnavailable
 
 
-async def await_forgetting(memory: Memory, *, timeout: float) -> float:
+async def await_forgetting(spool: SpoolAccess, deliverer: Deliverer, *, timeout: float) -> float:
     """Wait until all that the home has accepted to forget or to change is done; return the seconds left of `timeout`.
 
     The spool is asked, so it does not matter which process of the home accepted it, or delivers it.
@@ -18,8 +19,8 @@ async def await_forgetting(memory: Memory, *, timeout: float) -> float:
         StoreUnavailable: The database is out of reach, and holds it still; or the spool cannot be asked for now.
     """
     deadline = anyio.current_time() + timeout
-    waiting = await memory.services.spool.retractions()
-    done = not waiting or await memory.services.deliverer.delivered(waiting, timeout=deadline - anyio.current_time())
+    waiting = await spool.retractions()
+    done = not waiting or await deliverer.delivered(waiting, timeout=deadline - anyio.current_time())
     left = deadline - anyio.current_time()
     if left <= 0:
         raise DeadlineExceeded("a memory is being changed or forgotten right now: ask again in a moment")
