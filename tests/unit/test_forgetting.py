@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 from tests.support.inprocess import GUARD, InProcess
 
 from hermes_memory.application.forgetting import await_forgetting
+from hermes_memory.application.view import View
 from hermes_memory.domain.errors import DeadlineExceeded, StoreUnavailable
+from hermes_memory.domain.model import RowId, TraceId
 from hermes_memory.domain.operations import Operation
-from hermes_memory.testing.making import add, by_content, record, remove, replace, said
+from hermes_memory.testing.making import DESK, SALES_DESK, add, by_content, record, remove, replace, said
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -74,3 +78,53 @@ async def test_a_spool_that_cannot_be_asked_may_hold_a_removal_so_nothing_is_sho
     monkeypatch.setattr(parts.spool, "retractions", out_of_order)
     with pytest.raises(StoreUnavailable, match="spool"):
         await await_forgetting(parts.access, parts.deliverer, timeout=GUARD)
+
+
+async def store(parts: InProcess, content: str) -> RowId:
+    """Store a memory past the spool, as another home does."""
+    (outcome,) = await parts.store.delivery.apply([add(content)])
+    assert outcome.row
+    return outcome.row
+
+
+READS: dict[str, Callable[[View, RowId, TraceId], Awaitable[object]]] = {
+    "recall": lambda view, row, answer: view.recall("one", timeout=0.05),
+    "get": lambda view, row, answer: view.get(row, timeout=0.05),
+    "profile": lambda view, row, answer: view.profile(timeout=0.05),
+    "explain": lambda view, row, answer: view.explain(answer, timeout=0.05),
+    "why": lambda view, row, answer: view.why(answer, row, timeout=0.05),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+async def test_no_way_to_read_shows_what_another_process_of_the_home_accepted_to_forget(read: str) -> None:
+    parts = InProcess()
+    row = await store(parts, "One")
+    view = parts.memory.view_of(DESK)
+    answer = (await view.recall("one")).trace_id
+    parts.spool.put(remove(by_content("One")))
+
+    with pytest.raises(DeadlineExceeded, match="forgotten right now"):
+        await READS[read](view, row, answer)
+
+
+async def test_once_it_is_forgotten_what_stays_is_read_again() -> None:
+    parts = InProcess()
+    await store(parts, "One")
+    parts.spool.put(remove(by_content("One")))
+    async with parts.running() as memory:
+        hits = (await memory.view_of(DESK).recall("one", timeout=GUARD)).hits
+
+    assert hits == ()
+
+
+async def test_a_write_that_is_stored_is_told_so_while_another_theme_has_something_to_forget() -> None:
+    parts = InProcess()
+    removal = remove(by_content("One"), SALES_DESK)
+    parts.spool.put(removal)
+    parts.spool.postpone([removal.stamp.operation], GUARD * 10)
+    async with parts.running() as memory:
+        entry = await memory.view_of(DESK).remember("Two", timeout=GUARD)
+
+    assert entry.content == "Two"
+    assert parts.spool.pending(removal.stamp.operation)
