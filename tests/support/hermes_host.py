@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from hermes_memory.hermes.install import PLUGIN_NAME
-from tests.support.hermes_venv import CHECKOUT
+from tests.support.venv_cache import CHECKOUT
 
 _LEAVE_SECONDS = 30.0
 
