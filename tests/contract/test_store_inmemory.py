@@ -9,7 +9,7 @@ import pytest
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import Analyzer
-from hermes_memory.domain.model import ReadPolicy, Theme
+from hermes_memory.domain.model import ReadPolicy, RowId, Theme
 from hermes_memory.testing import CONTRACT_GENERATION, StoreUnderTest
 from hermes_memory.testing.store_contract import StoreContract
 
@@ -27,6 +27,9 @@ class Levers:
 
     async def grant(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
         self.store.grant(reader, source, expires_at=expires_at)
+
+    async def erase_turn(self, row: RowId) -> None:
+        self.store.erase_turn(row)
 
     async def pass_time(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -47,5 +50,6 @@ class TestInMemoryStore(StoreContract):
             analyze=levers.analyze,
             set_policy=levers.set_policy,
             grant=levers.grant,
+            erase_turn=levers.erase_turn,
             pass_time=levers.pass_time,
         )

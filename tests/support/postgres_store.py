@@ -15,7 +15,7 @@ from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import Analyzer
-from hermes_memory.domain.model import ReadPolicy, Theme
+from hermes_memory.domain.model import ReadPolicy, RowId, Theme
 from hermes_memory.testing import CONTRACT_GENERATION, StoreUnderTest
 from tests.support.postgres import TestServer
 
@@ -82,6 +82,7 @@ class Installation:
                 analyze=ANALYZE,
                 set_policy=self.set_policy,
                 grant=self.grant,
+                erase_turn=self.erase_turn,
                 pass_time=_sleep,
             )
 
@@ -96,6 +97,19 @@ class Installation:
             "on conflict (reader, source) do update set expires_at = excluded.expires_at",
             *(reader, source, expires_at),
         )
+
+    async def erase_turn(self, row: RowId) -> None:
+        """Remove a turn with its vectors, as the owner would."""
+        connection = await asyncpg.connect(self.admin_dsn, timeout=30.0, command_timeout=60.0)
+        try:
+            async with connection.transaction():
+                theme = await connection.fetchval(
+                    "select agent_identity from hermes_memory.conversations where id = $1", row
+                )
+                await connection.execute("select hermes_memory.forget_turn_vectors($1, array[$2::uuid])", theme, row)
+                await connection.execute("delete from hermes_memory.conversations where id = $1", row)
+        finally:
+            await connection.close()
 
 
 async def _sleep(seconds: float) -> None:

@@ -70,8 +70,10 @@ class EmbeddingJob:
     """A stored row that waits for its vector.
 
     Attributes:
-        text: What to embed.
+        text: What to embed: `hermes_memory.domain.embedded_text` of the row, and for a turn of the one before it.
         content_hash: 32 bytes; the vector is stored only while the row still has this content.
+        previous_hash: For a turn whose text holds words of the one before it, that one's content hash, 32 bytes; the
+            vector is stored only while it is there.
         attempts: How often embedding it failed before.
         generation: Number of the generation the vector is for.
     """
@@ -84,6 +86,7 @@ class EmbeddingJob:
     content_hash: bytes
     attempts: int
     generation: int = 1
+    previous_hash: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +103,9 @@ class EmbeddingQueue(Protocol):
     A job appears and goes with its row, in the same transaction: one for each new entry, each new turn that is to be
     embedded and each replaced content, whose old vector goes at once. A changed content has a job of its own, unclaimed
     and without failures; whatever is then said of the job of the old content is passed over.
+
+    The turn before a turn is the one stored at the position before it, of the same theme, subject and session. When it
+    is erased, the vector that holds words of it goes too, and the turn waits for a new one.
 
     Raises (all methods): StoreUnavailable, SchemaNotApplied.
     """

@@ -18,6 +18,7 @@ from hermes_memory.testing.adding_contract import AddingContract
 from hermes_memory.testing.change_contract import RemovingContract, ReplacingContract
 from hermes_memory.testing.delivery_contract import DeliveryContract
 from hermes_memory.testing.embedding_change_contract import EmbeddingChangeContract
+from hermes_memory.testing.embedding_context_contract import EmbeddingContextContract
 from hermes_memory.testing.embedding_queue_contract import EmbeddingQueueContract
 from hermes_memory.testing.inspector_contract import InspectorContract
 from hermes_memory.testing.reading_contract import ReadingContract
@@ -41,6 +42,7 @@ class StoreContract(
     VectorSearchContract,
     EmbeddingQueueContract,
     EmbeddingChangeContract,
+    EmbeddingContextContract,
     InspectorContract,
     VisibilityContract,
 ):

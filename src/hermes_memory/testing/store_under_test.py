@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from hermes_memory.domain.model import ReadPolicy, Theme
+from hermes_memory.domain.model import ReadPolicy, RowId, Theme
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.installation import StoreInspector
@@ -29,6 +29,13 @@ class Grant(Protocol):
 
     async def __call__(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
         """Grant `reader` the subject-less rows of `source`, for ever or until a time."""
+
+
+class EraseTurn(Protocol):
+    """Removes one turn for good, as an operator does."""
+
+    async def __call__(self, row: RowId) -> None:
+        """Remove a stored turn and whatever of the embedding queue's holds words of it."""
 
 
 class PassTime(Protocol):
@@ -57,4 +64,5 @@ class StoreUnderTest:
     analyze: Callable[[str], Sequence[str]]
     set_policy: SetPolicy
     grant: Grant
+    erase_turn: EraseTurn
     pass_time: PassTime

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hermes_memory.adapters.inmemory.records import Job, Records, content_hash
+from hermes_memory.domain.embedded_text import embedded_text
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import RowId, kind_of
+from hermes_memory.domain.model import Row, RowId, kind_of
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
 
 
@@ -52,6 +53,8 @@ class InMemoryEmbeddingQueue:
             row = self._records.row(claimed.row)
             if not vectors.get(claimed.row) or row is None or content_hash(row.content) != claimed.content_hash:
                 continue
+            if claimed.previous_hash is not None and self._previous_hash(row) != claimed.previous_hash:
+                continue
             self._records.vectors[claimed.row] = tuple(tuple(part) for part in vectors[claimed.row])
             self._records.jobs.pop(claimed.row, None)
 
@@ -81,15 +84,23 @@ class InMemoryEmbeddingQueue:
 
     def _described(self, row: RowId, job: Job) -> EmbeddingJob:
         found = self._records.entries.get(row) or self._records.turns[row]
+        previous = self._records.previous(found)
         return EmbeddingJob(
             row=row,
             kind=kind_of(found),
             theme=found.theme,
             subject=found.subject,
-            text=found.content,
+            text=embedded_text(
+                found.content, previous.content if (previous := self._records.previous(found)) else None
+            ),
             content_hash=job.content_hash,
             attempts=job.attempts,
+            previous_hash=self._previous_hash(found),
         )
+
+    def _previous_hash(self, row: Row) -> bytes | None:
+        previous = self._records.previous(row)
+        return content_hash(previous.content) if previous else None
 
     def _unchanged(self, claimed: EmbeddingJob) -> Job | None:
         job = self._records.jobs.get(claimed.row)

@@ -65,6 +65,8 @@ class Records:
         marks: How many entries had been stored or changed when each of them was.
         changes: How many have been until now.
         turn_counts: Turns stored in each session, which is the position of its next one.
+        turn_places: The turn at each position of a session.
+        unembedded: Turns that are to have no vector.
         parents: The session that each session was started by.
         grants: (reader, source) to the end of the grant, None for never.
     """
@@ -80,6 +82,8 @@ class Records:
     marks: dict[RowId, int] = field(default_factory=dict)
     changes: int = 0
     turn_counts: Counter[SessionKey] = field(default_factory=Counter)
+    turn_places: dict[tuple[SessionKey, int], RowId] = field(default_factory=dict)
+    unembedded: set[RowId] = field(default_factory=set)
     parents: dict[SessionKey, SessionId] = field(default_factory=dict)
     delegations: list[RecordDelegation] = field(default_factory=list)
     themes: set[Theme] = field(default_factory=set)
@@ -124,7 +128,32 @@ class Records:
         self.turns[turn.id] = turn
         self.turn_keys[key] = turn.id
         self.turn_counts[key[0]] += 1
+        self.turn_places[session_key(turn), turn.position] = turn.id
+        if not embed:
+            self.unembedded.add(turn.id)
         self._welcome(turn, embed=embed)
+
+    def previous(self, row: Row) -> Turn | None:
+        """Return the turn right before a turn; None when it is gone, for a session's first, and for an entry."""
+        if not isinstance(row, Turn):
+            return None
+        previous = self.turn_places.get((session_key(row), row.position - 1))
+        return self.turns[previous] if previous else None
+
+    def erase_turn(self, row: RowId) -> None:
+        """Remove a turn with all that holds words of it: the turn after it waits for a new vector."""
+        turn = self.turns.pop(row)
+        self.turn_keys = {key: stored for key, stored in self.turn_keys.items() if stored != row}
+        del self.turn_places[session_key(turn), turn.position]
+        del self.lexemes[row]
+        self.unembedded.discard(row)
+        after = self.turn_places.get((session_key(turn), turn.position + 1))
+        for changed in (row, after):
+            if changed:
+                self.vectors.pop(changed, None)
+                self.jobs.pop(changed, None)
+        if after and after not in self.unembedded:
+            self._enqueue(self.turns[after])
 
     def drop_entry(self, row: RowId) -> None:
         """Remove an entry with all that was derived from it; an unknown one is passed over."""
@@ -138,13 +167,22 @@ class Records:
     def _welcome(self, row: Row, *, embed: bool) -> None:
         self.themes.add(row.theme)
         self.lexemes[row.id] = Counter(self.analyze(indexed_row(row)))
-        if embed and self.generation is not None:
+        if embed:
+            self._enqueue(row)
+
+    def _enqueue(self, row: Row) -> None:
+        if self.generation is not None:
             self.jobs[row.id] = Job(content_hash=content_hash(row.content), not_before=self.now())
 
 
 def entry_key(entry: Entry) -> EntryKey:
     """Return what makes an entry equal to another."""
     return entry.theme, entry.subject, entry.target, entry.content
+
+
+def session_key(turn: Turn) -> SessionKey:
+    """Return what makes two turns of the same session."""
+    return turn.theme, turn.subject, turn.session
 
 
 def content_hash(content: str) -> bytes:

@@ -12,7 +12,7 @@ from hermes_memory.adapters.inmemory.reader import InMemoryReader
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.adapters.inmemory.search import InMemorySearch
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import SINKS, ReadPolicy, SessionId, Subject, Theme
+from hermes_memory.domain.model import SINKS, ReadPolicy, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
 from hermes_memory.ports.embedding import Generation
 
@@ -77,6 +77,14 @@ class InMemoryStore:
     def parent_session(self, theme: Theme, subject: Subject | None, session: SessionId) -> SessionId | None:
         """Return the session that started a session, None when nobody said."""
         return self._records.parents.get((theme, subject, session))
+
+    def erase_turn(self, row: RowId) -> None:
+        """Remove a stored turn for good, and the vector of the turn after it, which holds words of it.
+
+        Raises:
+            KeyError: There is no such turn.
+        """
+        self._records.erase_turn(row)
 
     def set_policy(self, policy: ReadPolicy) -> None:
         """Set which themes read each other."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import columns, subject_of
+from hermes_memory.domain.embedded_text import CONTEXT_CHARACTERS, embedded_text
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Kind, RowId, Theme
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
@@ -20,9 +21,9 @@ ACTIVE: Final[LiteralString] = """
 select m.generation, m.model, m.dimension, m.unrelated_cosine, m.related_cosine
   from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
 CALIBRATE: Final[LiteralString] = "select hermes_memory.calibrate_generation($1, $2, $3)"
-CLAIM: Final[LiteralString] = "select * from hermes_memory.claim_embedding_jobs($1, $2)"
+CLAIM: Final[LiteralString] = "select * from hermes_memory.claim_embedding_jobs($1, $2, $3)"
 DIMENSION: Final[LiteralString] = "select dimension from hermes_memory.embedding_models where generation = $1"
-STORE: Final[LiteralString] = "select hermes_memory.store_vectors($1, $2, $3, $4, $5, $6, $7, $8)"
+STORE: Final[LiteralString] = "select hermes_memory.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 END: Final[LiteralString] = "select hermes_memory.end_embedding_jobs($1, $2, $3, $4)"
 HOLD: Final[LiteralString] = "select hermes_memory.hold_embedding_jobs($1, $2, $3, $4, $5)"
 POSTPONE: Final[LiteralString] = "select hermes_memory.postpone_embedding_jobs($1, $2, $3, $4, $5)"
@@ -60,7 +61,7 @@ class PostgresEmbeddingQueue:
     async def claim(self, limit: int, *, lease: float) -> Sequence[EmbeddingJob]:
         """Take jobs, longest due first among those that failed equally often; see `EmbeddingQueue.claim`."""
         async with self._transaction() as transaction:
-            taken = await transaction.fetch(CLAIM, limit, lease)
+            taken = await transaction.fetch(CLAIM, limit, lease, CONTEXT_CHARACTERS)
             orphans = [record for record in taken if record["content"] is None]
             if orphans:
                 generation = orphans[0]["generation"]
@@ -126,7 +127,8 @@ async def _store(
     kinds = [str(job.kind) for job in jobs]
     counts = [len(vectors[job.row]) for job in jobs]
     numbers = list(chain.from_iterable(part for job in jobs for part in vectors[job.row]))
-    await transaction.execute(STORE, generation, themes, rows, kinds, hashes, counts, dimension, numbers)
+    previous = [job.previous_hash for job in jobs]
+    await transaction.execute(STORE, generation, themes, rows, kinds, hashes, previous, counts, dimension, numbers)
 
 
 def _keys(jobs: Iterable[EmbeddingJob]) -> list[list[object]]:
@@ -149,8 +151,9 @@ def _job(record: Record) -> EmbeddingJob:
         kind=Kind(record["kind"]),
         theme=Theme(record["agent_identity"]),
         subject=subject_of(record),
-        text=record["content"],
+        text=embedded_text(record["content"], record["previous"]),
         content_hash=record["content_hash"],
         attempts=record["attempts"],
         generation=record["generation"],
+        previous_hash=record["previous_hash"],
     )

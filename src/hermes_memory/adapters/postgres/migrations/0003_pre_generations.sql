@@ -77,3 +77,28 @@ begin
       using theme, ids;
   end loop;
 end $$;
+
+-- To be called before turns of a theme are erased, in the same transaction: removes their vectors and jobs, and the
+-- vectors of the turns right after them, which hold words of theirs. Those wait for new ones. The turns to be erased are
+-- locked first, and whoever stores a vector locks the turn before as well: no vector with words of an erased turn is
+-- stored meanwhile or afterwards.
+create function hermes_memory.forget_turn_vectors(theme text, ids uuid[]) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  followers uuid[];
+begin
+  perform from hermes_memory.conversations c
+    where c.agent_identity = theme and c.id = any (ids) order by c.id for update;
+  select coalesce(array_agg(f.id), '{}') into followers
+    from hermes_memory.conversations c
+    join hermes_memory.conversations f
+      on f.agent_identity = c.agent_identity and f.subject = c.subject and f.session_id = c.session_id
+     and f.position = c.position + 1
+   where c.agent_identity = theme and c.id = any (ids) and f.embed and f.id <> all (ids);
+  perform hermes_memory.forget_vectors(theme, ids || followers);
+  delete from hermes_memory.embedding_jobs j where j.agent_identity = theme and j.row_id = any (ids || followers);
+  insert into hermes_memory.embedding_jobs (agent_identity, row_id, generation, subject, kind, content_hash, not_before)
+  select c.agent_identity, c.id, m.generation, c.subject, 'turn', c.content_hash, now()
+    from hermes_memory.conversations c cross join hermes_memory.embedding_models m
+   where c.agent_identity = theme and c.id = any (followers) and m.fed;
+end $$;

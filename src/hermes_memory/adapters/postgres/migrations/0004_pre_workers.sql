@@ -2,10 +2,10 @@
 -- the owner, does one thing, and gives away no more than its worker needs.
 
 -- Takes due jobs of the active generation for a time. Those that failed before come last. A job whose row is gone comes
--- with no content, to be ended.
-create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision)
+-- with no content, to be ended. A turn comes with the end of the one before it in its session.
+create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision, context_characters int)
 returns table (agent_identity text, row_id uuid, generation int, subject bytea, kind text, content text,
-               content_hash bytea, attempts int)
+               content_hash bytea, attempts int, previous text, previous_hash bytea)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- EXECUTE plans for the values at hand: a cached plan would expect any number of jobs and scan them all.
@@ -20,24 +20,28 @@ begin
        where j.agent_identity = d.agent_identity and j.row_id = d.row_id and j.generation = d.generation
       returning j.agent_identity, j.row_id, j.generation, j.subject, j.kind, j.content_hash, j.attempts)
     select t.agent_identity, t.row_id, t.generation, t.subject, t.kind, coalesce(e.content, c.content), t.content_hash,
-           t.attempts
+           t.attempts, right(p.content, $3), p.content_hash
       from taken t
       left join hermes_memory.memory_entries e
         on t.kind = 'entry' and e.agent_identity = t.agent_identity and e.id = t.row_id
       left join hermes_memory.conversations c
         on t.kind = 'turn' and c.agent_identity = t.agent_identity and c.id = t.row_id
-     order by t.attempts$q$ using wanted, lease_seconds;
+      left join hermes_memory.conversations p
+        on p.agent_identity = c.agent_identity and p.subject = c.subject and p.session_id = c.session_id
+       and p.position = c.position - 1
+     order by t.attempts$q$ using wanted, lease_seconds, context_characters;
 end $$;
 
 -- Stores the vectors of jobs of one generation and ends the jobs. Theme, subject and target are copied from the row,
--- never taken from the worker; a row that changed since is passed over. A row has `counts` vectors, one for each part of
+-- never taken from the worker; a row that changed since is passed over, and so is a turn whose text held words of the
+-- one before it, by `previous` hash, which is not there any more. A row has `counts` vectors, one for each part of
 -- its text, which take the place of all it had. They come one after the other in `embeddings`, `dimension` numbers each.
 --
 -- The row's lock keeps it from being changed or removed before its vectors are there to be removed with it. A row that
 -- somebody holds is passed over, and its job is due again soon: deliveries change rows in the order in which they were
 -- told to, so waiting for several rows here would end in deadlocks.
 create function hermes_memory.store_vectors(of_generation int, themes text[], ids uuid[], kinds text[], hashes bytea[],
-                                            counts int[], dimension int, embeddings real[])
+                                            previous bytea[], counts int[], dimension int, embeddings real[])
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   entries uuid[];
@@ -66,12 +70,22 @@ begin
   execute format($q$
     with told as (
       select u.*, (sum(u.parts) over (order by u.n) - u.parts)::int as earlier
-        from unnest($1, $2, $3, $4, $5) with ordinality as u(theme, id, kind, hash, parts, n)),
-    held as materialized (
+        from unnest($1, $2, $3, $4, $5, $8) with ordinality as u(theme, id, kind, hash, parts, previous, n)),
+    alone as materialized (
       select r.agent_identity, r.id, r.subject, u.earlier, u.parts, u.n
         from told u
         join hermes_memory.conversations r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
-       where u.kind = 'turn' for share of r skip locked),
+       where u.kind = 'turn' and u.previous is null for share of r skip locked),
+    following as materialized (
+      select r.agent_identity, r.id, r.subject, u.earlier, u.parts, u.n
+        from told u
+        join hermes_memory.conversations r on r.agent_identity = u.theme and r.id = u.id and r.content_hash = u.hash
+        join hermes_memory.conversations p
+          on p.agent_identity = r.agent_identity and p.subject = r.subject and p.session_id = r.session_id
+         and p.position = r.position - 1 and p.content_hash = u.previous
+       where u.kind = 'turn' for share of r, p skip locked),
+    held as (
+      select * from alone union all select * from following),
     gone as (
       delete from hermes_memory.%1$I v using held h
        where v.agent_identity = h.agent_identity and v.row_id = h.id and v.part >= h.parts),
@@ -82,7 +96,7 @@ begin
         from held h cross join lateral generate_series(0, h.parts - 1) as p(part) order by h.n, p.part
       on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding)
     select array_agg(h.id) from held h$q$,
-    'turn_vectors_g' || of_generation) into turns using themes, ids, kinds, hashes, counts, embeddings, dimension;
+    'turn_vectors_g' || of_generation) into turns using themes, ids, kinds, hashes, counts, embeddings, dimension, previous;
   delete from hermes_memory.embedding_jobs j using unnest(themes, ids, hashes) as u(theme, id, hash)
    where j.agent_identity = u.theme and j.row_id = u.id and j.generation = of_generation and j.content_hash = u.hash
      and u.id = any (entries || turns);
