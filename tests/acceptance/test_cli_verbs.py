@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.main import main
-from hermes_memory.domain.model import Caller, SessionId, Theme
+from hermes_memory.domain.model import Caller, Origin, SessionId, Target, Theme
+from hermes_memory.domain.operations import ByContent
+from hermes_memory.settings import Settings
 from tests.acceptance.conftest import NewAgent
 from tests.support.command import Ran, command
 from tests.support.gate import Gate
@@ -63,6 +66,19 @@ async def test_what_is_added_without_waiting_is_delivered_by_the_next_who_opens(
     assert accepted.document["accepted"] is True
     assert before == 0
     assert agent.facts("launch") == ["The launch is on 3 May"]
+
+
+@pytest.mark.usefixtures("served")
+def test_what_the_home_accepted_to_forget_is_not_found_any_more() -> None:
+    require(command("add", "The launch is on 3 May", "--sync", "--theme", "marketing"), DONE)
+    # As an agent does that ends before the database has the removal.
+    half = open_local_half(Settings())
+    gone = ByContent(target=Target.MEMORY, content="The launch is on 3 May")
+    half.acceptor.remove(Caller(theme=Theme("marketing")), gone, origin=Origin.USER)
+    half.spool.close()
+    found = require(command("search", "launch", "--theme", "marketing"), DONE)
+
+    assert found.out.strip() == "nothing found"
 
 
 @pytest.mark.usefixtures("served")
