@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -111,6 +112,54 @@ def test_every_operation_comes_back_as_it_was(operation: Operation) -> None:
 @given(operations)
 def test_the_bytes_of_an_operation_are_always_the_same(operation: Operation) -> None:
     assert encode(decode(encode(operation))) == encode(operation)
+
+
+@given(operations)
+def test_the_bytes_are_those_of_the_json_encoder(operation: Operation) -> None:
+    text = encode(operation).decode("utf-8", "surrogatepass")
+
+    assert json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":")) == text
+
+
+_strange = st.sampled_from(
+    [None, True, 1, -1, 2.5, float("nan"), b"bytes", ["list"], {"a": 1}, (), object(), "", "text", Role.USER, datetime]
+)
+
+
+@given(operations, st.data())
+def test_what_is_of_a_wrong_type_is_refused_or_can_be_read_back(operation: Operation, data: st.DataObject) -> None:
+    broken = copy.copy(operation)
+    part: Any = data.draw(st.sampled_from([broken, *_parts_of(broken)]))
+    object.__setattr__(part, data.draw(st.sampled_from([field.name for field in fields(part)])), data.draw(_strange))
+    if not _stands(part):
+        return
+    try:
+        body = encode(broken)
+    except InvalidInput:
+        return
+
+    assert encode(decode(body)) == body
+
+
+def _parts_of(operation: Any) -> list[object]:
+    """Give an operation parts of its own, and return them."""
+    own = [(name, copy.copy(getattr(operation, name))) for name in ("stamp", "selector") if hasattr(operation, name)]
+    for name, part in own:
+        object.__setattr__(operation, name, part)
+    if isinstance(operation, RecordTurns):
+        turns = tuple(copy.copy(turn) for turn in operation.turns)
+        object.__setattr__(operation, "turns", turns)
+        return [*(part for _, part in own), *turns]
+    return [part for _, part in own]
+
+
+def _stands(part: Any) -> bool:
+    """Tell whether a part could be made with these values at all: its own checks come before any encoding."""
+    try:
+        replace(part)
+    except (InvalidInput, AttributeError, TypeError):
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

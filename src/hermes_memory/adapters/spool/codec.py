@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+from hermes_memory.adapters.spool.encoding import VERSION, encode
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, InvalidInput
 from hermes_memory.domain.model import (
     NO_METADATA,
@@ -42,9 +43,7 @@ from hermes_memory.domain.operations import (
     TurnDraft,
 )
 
-VERSION: Final = 1
-_WRONG_TYPE: Final = "a value is of another type than the write takes: see the signature of the call"
-_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+__all__ = ["VERSION", "Plain", "UnknownVersion", "UnreadableOperation", "decode", "encode"]
 
 Plain: TypeAlias = dict[str, Any]
 """A JSON object. What it holds is checked by the reader of each type."""
@@ -56,28 +55,6 @@ class UnreadableOperation(HermesMemoryError):
 
 class UnknownVersion(ConfigurationError):
     """A body was written by a newer version of this library. Upgrade; the operation is kept until then."""
-
-
-def encode(operation: Operation) -> bytes:
-    """Write an operation as UTF-8 JSON. Lone surrogates survive.
-
-    Raises:
-        InvalidInput: The metadata holds something that is not JSON, or is nested too deeply; or a value is of another
-            type than its field.
-    """
-    try:
-        text = _JSON.encode({"v": VERSION, **_plain_operation(operation)})
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput("metadata holds only what JSON can: text, numbers, lists", field="metadata") from error
-    except AttributeError as error:
-        raise InvalidInput(_WRONG_TYPE) from error
-    body = text.encode("utf-8", "surrogatepass")
-    try:
-        # Types are not checked at run time: what cannot be read back is refused now, not taken for damage later.
-        decode(body)
-    except UnreadableOperation as error:
-        raise InvalidInput(_WRONG_TYPE) from error
-    return body
 
 
 def decode(body: bytes) -> Operation:
@@ -104,37 +81,6 @@ def _check_version(version: object) -> None:
         )
 
 
-def _plain_operation(operation: Operation) -> Plain:
-    stamp = _plain_stamp(operation.stamp)
-    match operation:
-        case AddEntry():
-            return {"type": "add", "stamp": stamp, **_plain_addition(operation)}
-        case ReplaceEntry():
-            return {"type": "replace", "stamp": stamp, **_plain_replacement(operation)}
-        case RemoveEntry():
-            return {"type": "remove", "stamp": stamp, "selector": _plain_selector(operation.selector)}
-        case RecordTurns():
-            turns = [_plain_turn(turn) for turn in operation.turns]
-            return {"type": "turns", "stamp": stamp, "turns": turns, "parent": operation.parent_session}
-        case RecordDelegation():
-            return {"type": "delegation", "stamp": stamp, **_plain_delegation(operation)}
-        case _:
-            assert_never(operation)
-
-
-def _plain_stamp(stamp: Stamp) -> Plain:
-    caller = stamp.caller
-    return {
-        "operation": stamp.operation.hex,
-        "theme": caller.theme,
-        "subject": None if caller.subject is None else caller.subject.hex(),
-        "session": caller.session,
-        "origin": stamp.origin,
-        "accepted_at": stamp.accepted_at.isoformat(),
-        "tool": stamp.tool,
-    }
-
-
 def _stamp(plain: Plain) -> Stamp:
     subject, session = _optional(plain, "subject"), _optional(plain, "session")
     caller = Caller(
@@ -151,16 +97,6 @@ def _stamp(plain: Plain) -> Stamp:
     )
 
 
-def _plain_addition(operation: AddEntry) -> Plain:
-    return {
-        "target": operation.target,
-        "content": operation.content,
-        "at": operation.at.isoformat(),
-        "source": operation.source,
-        "metadata": dict(operation.metadata),
-    }
-
-
 def _addition(plain: Plain) -> AddEntry:
     return AddEntry(
         stamp=_stamp(plain["stamp"]),
@@ -170,15 +106,6 @@ def _addition(plain: Plain) -> AddEntry:
         source=_source(plain),
         metadata=_metadata(plain),
     )
-
-
-def _plain_replacement(operation: ReplaceEntry) -> Plain:
-    return {
-        "selector": _plain_selector(operation.selector),
-        "content": operation.content,
-        "upsert": operation.upsert,
-        "source": operation.source,
-    }
 
 
 def _replacement(plain: Plain) -> ReplaceEntry:
@@ -195,18 +122,6 @@ def _removal(plain: Plain) -> RemoveEntry:
     return RemoveEntry(stamp=_stamp(plain["stamp"]), selector=_selector(plain["selector"]))
 
 
-def _plain_selector(selector: Selector) -> Plain:
-    match selector:
-        case ById():
-            return {"by": "id", "id": selector.id.hex}
-        case ByContent():
-            return {"by": "content", "target": selector.target, "text": selector.content, "source": selector.source}
-        case BySubstring():
-            return {"by": "substring", "target": selector.target, "text": selector.text, "source": selector.source}
-        case _:
-            assert_never(selector)
-
-
 def _selector(plain: Plain) -> Selector:
     by = plain["by"]
     if by == "id":
@@ -217,19 +132,6 @@ def _selector(plain: Plain) -> Selector:
     if by == "substring":
         return BySubstring(target=target, text=text, source=source)
     raise ValueError(by)
-
-
-def _plain_turn(turn: TurnDraft) -> Plain:
-    return {
-        "role": turn.role,
-        "content": turn.content,
-        "at": turn.at.isoformat(),
-        "origin": turn.origin,
-        "speaker": turn.speaker,
-        "occurrence": turn.occurrence,
-        "embed": turn.embed,
-        "metadata": dict(turn.metadata),
-    }
 
 
 def _turn(plain: Plain) -> TurnDraft:
@@ -252,15 +154,6 @@ def _turns(plain: Plain) -> RecordTurns:
         turns=tuple(_turn(turn) for turn in plain["turns"]),
         parent_session=None if parent is None else SessionId(parent),
     )
-
-
-def _plain_delegation(operation: RecordDelegation) -> Plain:
-    return {
-        "child_session": operation.child_session,
-        "child_theme": operation.child_theme,
-        "task": operation.task,
-        "result": operation.result,
-    }
 
 
 def _delegation(plain: Plain) -> RecordDelegation:

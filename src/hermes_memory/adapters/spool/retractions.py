@@ -6,15 +6,9 @@ import sqlite3
 from typing import Final
 from uuid import UUID
 
-from hermes_memory.adapters.spool.codec import VERSION
+from hermes_memory.adapters.spool.encoding import beginning
 from hermes_memory.adapters.spool.lookups import counters
 from hermes_memory.domain.model import OperationId
-
-
-def beginning(kind: str) -> bytes:
-    """Return what the body of every operation of a kind begins with, so that it need not be decoded to be told."""
-    return f'{{"v":{VERSION},"type":"{kind}",'.encode()
-
 
 # A lane holds either what is said or what is remembered, and its head tells which: of a backlog that is mostly turns,
 # one row a lane is looked at.
@@ -27,7 +21,7 @@ _RETRACTIONS: Final = """
       AND (substr(w.body, 1, length(:remove)) = :remove OR substr(w.body, 1, length(:replace)) = :replace)
     ORDER BY w.sequence
 """
-_KINDS: Final = {kind: beginning(kind) for kind in ("turns", "delegation", "remove", "replace")}
+_KINDS: Final = {kind: beginning(kind).encode() for kind in ("turns", "delegation", "remove", "replace")}
 
 
 def retractions(connection: sqlite3.Connection) -> list[OperationId]:
