@@ -105,3 +105,29 @@ def test_who_asks_by_a_date_or_version_gets_the_correction_first() -> None:
     rows: list[Row] = [entry(1, "Launch of Halo v2.1 is in May", days=-9), entry(2, "Launch of Halo v2.2 is in June")]
 
     assert answer("is the launch of Halo v2.1 in May?", rows)[0].row.id.int == 2
+
+
+def test_who_asks_for_a_numbered_thing_gets_it_and_not_a_newer_one_of_another_number() -> None:
+    rows: list[Row] = [
+        entry(1, "Key 41 of the server room is with Wanda", days=-9),
+        entry(2, "Key 47 of the server room is with Miguel", days=-5),
+        entry(3, "Key 53 of the server room is with the caretaker"),
+    ]
+
+    assert answer("Who has key 41?", rows)[0].row.id.int == 1
+    assert answer("Who has key 47?", rows)[0].row.id.int == 2
+
+
+def test_who_asks_whether_an_amount_still_holds_gets_the_correction_first() -> None:
+    rows: list[Row] = [entry(1, "The rent is 900 euros", days=-9), entry(2, "The rent is 950 euros")]
+
+    assert answer("is the rent 900 euros?", rows)[0].row.id.int == 2
+
+
+def test_a_row_that_states_something_comes_before_one_that_only_asks() -> None:
+    rows: list[Row] = [
+        turn(1, "How long do we keep the nightly backups?", position=0),
+        turn(2, "The nightly backups we keep for 35 days.", position=1),
+    ]
+
+    assert answer("how long do we keep the nightly backups", rows)[0].row.id.int == 2

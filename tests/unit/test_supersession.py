@@ -83,6 +83,12 @@ CORRECTIONS = [
     ("El lanzamiento es el 3 de mayo", "El lanzamiento se ha cambiado al 9 de mayo"),
     ("Релиз назначен на 3 мая", "Релиз перенесли на 9 мая"),
     ("发布日期是5月3日", "发布日期改为5月9日"),
+    ("交货期是三十天，从收到定金开始算。", "交货期改为四十五天，因为工厂换了生产线。"),
+    ("老周负责海运，小何负责空运和快递。", "现在小何也负责海运，老周调到仓库去了。"),
+    (
+        "Stundensatz für Beratung: 140 Euro, Anfahrt wird nicht berechnet.",
+        "Stundensatz für Beratung beträgt ab April 155 Euro, Anfahrt weiterhin ohne Berechnung.",
+    ),
 ]
 INDEPENDENT = [
     ("Ana works at Siemens", "Ana likes hiking in the mountains"),
@@ -91,6 +97,9 @@ INDEPENDENT = [
     ("The launch is on 3 May", "The budget meeting is on 9 May"),
     ("Bug E40213 was fixed by raising the timeout", "Bug PAY-1187 is still open in the backlog"),
     ("发布日期是5月3日", "我们使用PostgreSQL数据库"),
+    ("交货期是三十天，从收到定金开始算。", "交货地点在上海港，老周负责安排。"),
+    ("包装箱上必须印上易碎标志和箱号。", "现在小何也负责海运，老周调到仓库去了。"),
+    ("Stundensatz für Beratung: 140 Euro", "Kontenrahmen SKR04 für alle neuen Mandanten"),
     ("The launch is on 3 May", "Is the launch on 9 May?"),
     ("Launch moved to 3 May", "On 3 May, as noted."),
 ]

@@ -3,7 +3,8 @@
 Scores are fused, not ranks: a text score and a calibrated cosine both say how good a match is, which a rank does not.
 Turns also gain from what was said around them, because an answer often stands next to the words of its question.
 Entries have no such surroundings; they gain as much as if theirs spoke of the same, so that neither kind crowds out
-the other.
+the other. A row that only asks holds the words of a question and not its answer: it counts less itself, and lends the
+turns beside it all it has.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+from hermes_memory.domain.asking import only_asks
 from hermes_memory.domain.bm25 import QueryStatistics, text_score
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Row, RowId, SessionId, Subject, Theme, Turn
@@ -109,6 +111,7 @@ class RankingWeights:
         far: Share of the scores of the turns two before and two after.
         session: Share of the best text score in the turn's session.
         entry_context: What an entry gains in place of surroundings, as a share of its own score.
+        asking: Share of its own score that a row loses which only asks; at most 1.
         half_life: Age at which a row's score is halved, or None for no decay.
 
     Raises:
@@ -116,16 +119,17 @@ class RankingWeights:
     """
 
     cosine: float = 0.3
-    near: float = 0.2
-    far: float = 0.1
-    session: float = 0.2
-    entry_context: float = 0.5
+    near: float = 0.25
+    far: float = 0.15
+    session: float = 0.4
+    entry_context: float = 0.7
+    asking: float = 0.5
     half_life: timedelta | None = None
 
     def __post_init__(self) -> None:
-        weights = (self.cosine, self.near, self.far, self.session, self.entry_context)
-        if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
-            raise InvalidInput("ranking weights are finite and not negative", field="weights")
+        weights = (self.cosine, self.near, self.far, self.session, self.entry_context, self.asking)
+        if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or self.asking > 1:
+            raise InvalidInput("ranking weights are finite and not negative, and asking is at most 1", field="weights")
         if self.half_life is not None and self.half_life <= timedelta(0):
             raise InvalidInput("a half-life is longer than nothing: use None for no decay", field="half_life")
 
@@ -155,6 +159,8 @@ def fuse_scores(
         row = candidate.row
         session = sessions[_session_of(row)] if isinstance(row, Turn) else None
         parts = {"text": own.text, "cosine": own.cosine, **_context(row, own, session, weights)}
+        if weights.asking and only_asks(row.content):
+            parts["asking"] = -weights.asking * (own.text + own.cosine)
         decay = _decay(row, weights, now)
         ranked.append(Ranked(row=row, score=sum(parts.values()) / ceiling * decay, parts=parts, decay=decay))
     return ranked

@@ -8,8 +8,9 @@ list, below the newer.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from hermes_memory.domain.characters import fold
@@ -31,9 +32,16 @@ _MAX_WORDS: Final = 40
 _FRAME_JACCARD: Final = 0.7
 _TOPIC_CONTAINMENT: Final = 0.6
 _TOPIC_JACCARD: Final = 0.4
+_VALUE_JACCARD: Final = 0.3
 _CHANGE_CONTAINMENT: Final = 0.5
 _CHANGE_JACCARD: Final = 0.2
+# In pairs of characters each changed character costs two words, and what is added counts twice.
+_PAIRS_CHANGE_CONTAINMENT: Final = 0.4
+_PAIRS_CHANGE_JACCARD: Final = 0.15
+_SAME_OPENING: Final = 3
+"""Characters without spaces with which two texts begin that name the same thing."""
 
+_PAIRED: Final = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _PLAIN_WORDS: Final = re.compile(r"\w+(?:[-.:/]\w+)*")
 _QUANTITY: Final = re.compile(r"v?\d")
 _QUESTION_MARKS: Final = ("?", "？", "؟")
@@ -106,16 +114,17 @@ def _newest(group: Sequence[Ranked]) -> Ranked:
     )
 
 
-def corrections_first(ranked: Sequence[Ranked], *, asked: Collection[str] = ()) -> list[Ranked]:
+def corrections_first(ranked: Sequence[Ranked], *, asked: Sequence[str] = ()) -> list[Ranked]:
     """Lift each row to at least the score of the older rows that it seems to correct, and return all in order.
 
     Only the best `CORRECTED_ROWS` and `CORRECTING_ROWS` are compared, so that the cost is bounded.
 
     Args:
-        asked: Lexemes of the question. Who asks by an identifier is not helped by the same statement about another one:
-            a row without it is not lifted over a row with it.
+        asked: Lexemes of the question, in order. Who asks by an identifier ("PAY-1187") or a numbered thing ("key 17")
+            is not helped by the same statement about another one: a row without it is not lifted over a row with it.
     """
     ordered = in_order(ranked)
+    names, numbered = frozenset(asked), _numbered(asked)
     facts = [(index, fact) for index, hit in enumerate(ordered[:CORRECTING_ROWS]) if (fact := _fact(hit.row))]
     facts.sort(key=lambda fact: fact[1].when)
     scores = [hit.score for hit in ordered]
@@ -123,7 +132,7 @@ def corrections_first(ranked: Sequence[Ranked], *, asked: Collection[str] = ()) 
     for rank, (newer, new) in enumerate(facts):
         for older, old in facts[:rank]:
             if older < CORRECTED_ROWS and _corrects(new, old):
-                if any(word in asked and word not in new.words for word in old.values if _is_identifier(word)):
+                if _asked_by_name(old, new, names, numbered):
                     continue
                 scores[newer] = max(scores[newer], scores[older])
                 newer_of[older] = ordered[newer].row.id
@@ -161,11 +170,40 @@ def _same_topic(new: _Fact, old: _Fact) -> bool:
     shared = len(common)
     containment = shared / min(len(new.words), len(old.words))
     jaccard = shared / len(new.words | old.words)
-    if shared >= _MIN_WORDS and containment >= _TOPIC_CONTAINMENT and jaccard >= _TOPIC_JACCARD:
+    other_values = bool(new.values and old.values) and new.values.isdisjoint(old.values)
+    enough = _VALUE_JACCARD if other_values else _TOPIC_JACCARD
+    if shared >= _MIN_WORDS and containment >= _TOPIC_CONTAINMENT and jaccard >= enough:
         return True
-    if shared == 0 or containment < _CHANGE_CONTAINMENT or jaccard < _CHANGE_JACCARD:
-        return False
-    return _CHANGES.search(new.text) is not None
+    return _near_enough_for_a_change(new, old, containment, jaccard) and _CHANGES.search(new.text) is not None
+
+
+def _near_enough_for_a_change(new: _Fact, old: _Fact, containment: float, jaccard: float) -> bool:
+    opening = new.text[:_SAME_OPENING]
+    if not (_PAIRED.match(new.text) and _PAIRED.match(old.text)):
+        return containment >= _CHANGE_CONTAINMENT and jaccard >= _CHANGE_JACCARD
+    if opening == old.text[:_SAME_OPENING] and all(map(_PAIRED.match, opening)):
+        return True
+    return containment >= _PAIRS_CHANGE_CONTAINMENT and jaccard >= _PAIRS_CHANGE_JACCARD
+
+
+def _asked_by_name(old: _Fact, new: _Fact, names: frozenset[str], numbered: Mapping[str, re.Pattern[str]]) -> bool:
+    """Tell whether the question names a thing, by identifier or number, that the old text is about and the new not."""
+    gone = old.values - new.words
+    if any(word in names and _is_identifier(word) for word in gone):
+        return True
+    return any(word in numbered and numbered[word].search(fold(old.text).casefold()) for word in gone)
+
+
+def _numbered(asked: Sequence[str]) -> Mapping[str, re.Pattern[str]]:
+    """Return for each number of the question that follows a word how that word and number look in a text.
+
+    A number alone may be the very amount or date that was corrected; after the same word it is a name.
+    """
+    return {
+        number: re.compile(rf"\b{re.escape(word)}\w*[\s#.:]{{1,3}}{re.escape(number)}\b")
+        for word, number in pairwise(asked)
+        if number.isdigit() and word.isalpha() and word not in _VALUES and not _CHANGES.fullmatch(word)
+    }
 
 
 def _is_identifier(word: str) -> bool:
