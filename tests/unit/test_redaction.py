@@ -207,3 +207,13 @@ def test_a_token_is_found_wherever_words_end(token: str, before: str, after: str
 )  # fmt: skip
 def test_the_cost_grows_with_the_length_and_not_faster(unit: str) -> None:
     assert grows_linearly(on_repeated(redact, unit, ending="token"), largest=64_000)
+
+
+@given(
+    st.sampled_from(SECRETS), st.lists(st.sampled_from(["", "a word", "the key is lost", "x" * 20, "密码"]), max_size=4)
+)
+def test_a_secret_is_found_on_whatever_line_of_a_text(secret: tuple[str, str], lines: list[str]) -> None:
+    found = redact("\n".join([*lines, secret[0], *lines]))
+
+    assert found.text == "\n".join([*lines, secret[1], *lines])
+    assert found.count >= 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
-from hermes_memory.domain.characters import without_invisible
+from hermes_memory.domain.characters import shows
 from hermes_memory.domain.cleaning import clean_metadata, clean_text
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import NO_METADATA, Json, Metadata
@@ -30,7 +30,7 @@ class Preparing:
     def text(self, value: object, max_chars: int) -> str:
         """Return a text cut at `max_chars` characters, "" for nothing that shows. Marks of secrets may add to it."""
         text = self._redacted(clean_text(value, max_chars=max_chars)).strip()
-        return text if without_invisible(text).strip() else ""
+        return text if shows(text) else ""
 
     def content(self, value: object) -> str:
         """Return the text that is stored for a durable memory.

@@ -46,7 +46,15 @@ def without_invisible(text: str) -> str:
 
     Line breaks, tabs and the variation selectors of emoji stay. Lone surrogates, which cannot be stored, go too.
     """
-    return _INVISIBLE.sub("", text)
+    return text if text.isascii() and text.isprintable() else _INVISIBLE.sub("", text)
+
+
+def shows(text: str) -> bool:
+    """Tell whether anything of a text can be seen."""
+    beginning = text[:1]
+    if beginning.isascii() and beginning.isprintable() and not beginning.isspace():  # as that of most trimmed texts
+        return bool(text)
+    return bool(without_invisible(text).strip())
 
 
 def fold(text: str) -> str:

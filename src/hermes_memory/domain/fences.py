@@ -22,7 +22,7 @@ def strip_blocks(text: str) -> str:
     >>> strip_blocks("Book a table. <memory-context>[note] old</memory-context>")
     'Book a table. '
     """
-    tags = list(_TAG.finditer(text))
+    tags = list(_TAG.finditer(text)) if "<" in text else []
     if not tags:
         return text
     kept: list[str] = []

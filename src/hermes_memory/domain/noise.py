@@ -87,10 +87,11 @@ def _columns(char: str) -> int:
 def _words(text: str) -> list[str]:
     """Split into words as they are compared: without case, accents and apostrophes, with the marks of other scripts."""
     if text.isascii():  # most are, and need no tables of Unicode
-        return _ASCII_WORDS.findall(_APOSTROPHES.sub("", text).lower())
+        plain = _APOSTROPHES.sub("", text) if "'" in text or "`" in text else text
+        return _ASCII_WORDS.findall(plain.lower())
     spelt = _APOSTROPHES.sub("", unicodedata.normalize("NFKD", text).casefold()).replace("ı", "i")
-    plain = unicodedata.normalize("NFKC", _ACCENTS.sub("", spelt))
-    runs = "".join(char if char.isalnum() or _is_mark(char) else " " for char in plain).split()
+    composed = unicodedata.normalize("NFKC", _ACCENTS.sub("", spelt))
+    runs = "".join(char if char.isalnum() or _is_mark(char) else " " for char in composed).split()
     return [run for run in runs if any(map(str.isalnum, run))]
 
 
@@ -100,25 +101,33 @@ def _is_mark(char: str) -> bool:
 
 def _only_phrases(words: Sequence[str]) -> bool:
     """Tell whether the words are phrases in a row. The longest phrase that fits is taken first, then shorter ones."""
-    reachable = [True, *(False for _ in words)]
+    reachable = {0}
     for start in range(len(words)):
-        if reachable[start]:
-            for end in _phrase_ends(words, start):
-                reachable[end] = True
-    return reachable[-1]
+        if start in reachable:
+            reachable.update(_phrase_ends(words, start))
+        elif start > max(reachable):  # no phrase leads further
+            return False
+    return len(words) in reachable
 
 
 def _phrase_ends(words: Sequence[str], start: int) -> Iterator[int]:
     if _is_filler(words[start]):
         yield start + 1
+    if words[start] not in _FIRST_WORDS:
+        return
     for end in range(start + 2, min(start + _LONGEST_PHRASE, len(words)) + 1):
         if " ".join(words[start:end]) in _PHRASES:
             yield end
 
 
 def _is_filler(word: str) -> bool:
-    spellings = {word, _DRAWN_OUT.sub(r"\1", word), _DRAWN_OUT.sub(r"\1\1", word)}
-    return not spellings.isdisjoint(_PHRASES) or _LAUGHTER.fullmatch(word) is not None or _only_unspaced(word)
+    if word in _PHRASES or _LAUGHTER.fullmatch(word):
+        return True
+    if _DRAWN_OUT.search(word):
+        once, twice = _DRAWN_OUT.sub(r"\1", word), _DRAWN_OUT.sub(r"\1\1", word)
+        if once in _PHRASES or twice in _PHRASES:
+            return True
+    return word[0] in _UNSPACED_STARTS and _only_unspaced(word)
 
 
 def _only_unspaced(word: str) -> bool:
@@ -133,5 +142,7 @@ def _only_unspaced(word: str) -> bool:
 
 _PHRASES: Final = frozenset(" ".join(_words(phrase)) for phrase in SPACED_PHRASES)
 _UNSPACED_PHRASES: Final = frozenset("".join(_words(phrase)) for phrase in UNSPACED_PHRASES)
+_FIRST_WORDS: Final = frozenset(phrase.partition(" ")[0] for phrase in _PHRASES if " " in phrase)
+_UNSPACED_STARTS: Final = frozenset(phrase[0] for phrase in _UNSPACED_PHRASES)
 _LONGEST_PHRASE: Final = max(phrase.count(" ") + 1 for phrase in _PHRASES)
 _LONGEST_UNSPACED: Final = max(map(len, _UNSPACED_PHRASES))

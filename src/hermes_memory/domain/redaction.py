@@ -40,6 +40,8 @@ def redact(text: str) -> Redacted:
     >>> redact("the password is in the vault").count
     0
     """
+    if not _may_hold_any(text):
+        return Redacted(text=text)
     found: Counter[str] = Counter()
     clean = "".join(_redact_line(line, found) for line in _without_private_keys(text, found))
     return Redacted(text=clean, count=found.total(), kinds=frozenset(found))
@@ -65,11 +67,27 @@ _NAMES: Final = (
 )
 """One of these is in every name of a secret that is given a value."""
 _DASHES: Final = "-----BEGIN"
+_LITERALS: Final = (*(literal for _, literals, _ in _SHAPES for literal in literals), _DASHES.lower())
 _PATHS: Final = ("/", "~/", "C:\\", "./")
 _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
 _SHORTEST_QUOTED_KEY: Final = 6
 _LONGEST_NUMBER: Final = 15
+
+
+def _may_hold_any(text: str) -> bool:
+    """Tell whether a text may hold a secret. Most texts may not, and are spared the search line by line."""
+    folded = _folded(text)
+    if _holds_any(folded, _LITERALS) or (_holds_any(text, _SIGNS) and _holds_any(folded, _NAMES)):
+        return True
+    return _may_hold_token(text)
+
+
+def _may_hold_token(text: str) -> bool:
+    words = text.split()
+    if max(map(len, words), default=0) < _SHORTEST_TOKEN:
+        return False
+    return any(shapes.TOKEN.search(word) for word in words if len(word) >= _SHORTEST_TOKEN)
 
 
 def _without_private_keys(text: str, found: Counter[str]) -> Iterator[str]:
@@ -106,7 +124,7 @@ def _cut_private_keys(line: str, found: Counter[str]) -> tuple[str, bool]:
 def _redact_line(line: str, found: Counter[str]) -> str:
     if len(line) < _SHORTEST_LINE:
         return line
-    if max(map(len, line.split()), default=0) >= _SHORTEST_TOKEN:
+    if _may_hold_token(line):
         line = shapes.TOKEN.sub(lambda match: _mark((match.lastgroup or "token").replace("_", "-"), found), line)
     folded = _folded(line)
     for kind, literals, shape in _SHAPES:

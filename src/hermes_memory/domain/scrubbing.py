@@ -35,7 +35,8 @@ def scrub(text: str) -> str:
     >>> scrub("a\x00b\r\nc\ud83d")
     'ab\nc�'
     """
-    if text.isprintable():  # as most are that have one line: it has neither controls nor surrogates
+    # Most texts are printable but for what parts their lines: they have neither controls nor surrogates.
+    if text.isprintable() or text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
     text = _LINE_ENDS.sub("\n", text).translate(_CONTROLS)
     if _SURROGATES.search(text):
