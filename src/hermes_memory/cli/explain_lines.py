@@ -74,7 +74,8 @@ def _verdict(verdict: Verdict, told: Explanation) -> Iterator[str]:
 
 
 def _sum(verdict: Verdict, told: Explanation) -> str:
-    parts = " + ".join(f"{name} {value:.3f}" for name, value in verdict.parts.items())
+    signed = "".join(f" {'-' if value < 0 else '+'} {name} {abs(value):.3f}" for name, value in verdict.parts.items())
+    parts = signed.removeprefix(" + ")
     decay = f" x decay {verdict.decay:.3f}" if verdict.decay != 1 else ""
     lift = f" + lift {verdict.lift:.3f}" if verdict.lift else ""
     return f"({parts}) / {told.ceiling:.2f}{decay}{lift}"
