@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from hermes_memory.application.accept import Acceptor, Said
@@ -22,6 +22,20 @@ CHARS_AN_OPERATION: Final = 60_000
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What was said, what makes it the same message, and whether it was told of singly, without a transcript."""
+
+    said: Said
+    digest: bytes
+    told: bool
+
+    @property
+    def key(self) -> tuple[bytes, int]:
+        """What no second message has."""
+        return self.digest, self.said.occurrence
 
 
 class Capture:
@@ -61,11 +75,12 @@ class Capture:
             self._half(binding, Role.USER, user, conversation, speaker or binding.speaker),
             self._half(binding, Role.ASSISTANT, assistant, conversation, None),
         )
-        self._accept(binding, [half for half, _ in halves if half is not None])
+        said = [half for half in halves if half is not None]
+        self._accept(binding, said)
         with self._lock:
-            for half, is_told in halves:
-                if half is not None and is_told:
-                    _keep(self._told, _digest(binding, half), half.occurrence + 1)
+            for half in said:
+                if half.told:
+                    _keep(self._told, half.digest, half.said.occurrence + 1)
 
     def transcript(self, binding: Binding, messages: object) -> None:
         """Capture what of a whole transcript was not captured yet.
@@ -75,12 +90,7 @@ class Capture:
             StoreUnavailable: The spool cannot be used for now; what came before was accepted.
         """
         said = [
-            Said(
-                role=one.role,
-                content=one.content,
-                speaker=binding.speaker if one.role is Role.USER else None,
-                occurrence=one.occurrence,
-            )
+            self._found(binding, one, binding.speaker if one.role is Role.USER else None)
             for one in transcript.said_in(messages, max_chars=self._max_chars)
         ]
         for part in _packed(said):
@@ -88,35 +98,41 @@ class Capture:
 
     def _half(
         self, binding: Binding, role: Role, content: object, conversation: Sequence[Spoken], speaker: str | None
-    ) -> tuple[Said | None, bool]:
-        """Return one half of an exchange, None when it says nothing, and whether it was told of singly."""
+    ) -> _Message | None:
+        """Return one half of an exchange, None when it says nothing."""
         found = transcript.find_said(conversation, role, content, max_chars=self._max_chars)
         if found is not None:
-            return Said(role=role, content=found.content, speaker=speaker, occurrence=found.occurrence), False
+            return self._found(binding, found, speaker)
         words = transcript.words_of(role, content, max_chars=self._max_chars)
         if not words:
-            return None, True
-        said = Said(role=role, content=words, speaker=speaker)
+            return None
+        digest = _digest(binding, role, words)
         with self._lock:
-            return replace(said, occurrence=self._told.get(_digest(binding, said), 0)), True
+            occurrence = self._told.get(digest, 0)
+        said = Said(role=role, content=words, speaker=speaker, occurrence=occurrence)
+        return _Message(said=said, digest=digest, told=True)
 
-    def _accept(self, binding: Binding, said: Sequence[Said]) -> None:
-        keys = [(_digest(binding, one), one.occurrence) for one in said]
+    def _found(self, binding: Binding, spoken: Spoken, speaker: str | None) -> _Message:
+        """Return a message that the transcript numbers."""
+        said = Said(role=spoken.role, content=spoken.content, speaker=speaker, occurrence=spoken.occurrence)
+        return _Message(said=said, digest=_digest(binding, spoken.role, spoken.content), told=False)
+
+    def _accept(self, binding: Binding, messages: Sequence[_Message]) -> None:
         with self._lock:
-            fresh = [(key, one) for key, one in zip(keys, said, strict=True) if key not in self._accepted]
+            fresh = [one for one in messages if one.key not in self._accepted]
         if fresh:
-            self._acceptor.turns(binding.caller, [one for _, one in fresh], parent=binding.parent)
+            self._acceptor.turns(binding.caller, [one.said for one in fresh], parent=binding.parent)
             with self._lock:
-                for key, _ in fresh:
-                    _keep(self._accepted, key, None)
+                for one in fresh:
+                    _keep(self._accepted, one.key, None)
 
 
-def _packed(said: Sequence[Said]) -> Iterator[Sequence[Said]]:
+def _packed(said: Sequence[_Message]) -> Iterator[Sequence[_Message]]:
     """Part a transcript into writes that are small enough for the spool, in order."""
-    part: list[Said] = []
+    part: list[_Message] = []
     size = 0
     for one in said:
-        length = len(str(one.content))
+        length = len(str(one.said.content))
         if part and (len(part) >= TURNS_AN_OPERATION or size + length > CHARS_AN_OPERATION):
             yield part
             part, size = [], 0
@@ -133,8 +149,7 @@ def _keep(known: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
         known.popitem(last=False)
 
 
-def _digest(binding: Binding, said: Said) -> bytes:
+def _digest(binding: Binding, role: Role, content: str) -> bytes:
     """Digest what makes a message the same one, its number among equal ones apart."""
-    parts = (binding.caller.session or "", said.role.value, str(said.content))
-    text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+    text = f"{binding.caller.session or ''}\x1f{role.value}\x1f{content}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).digest()
