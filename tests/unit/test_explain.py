@@ -247,6 +247,18 @@ async def test_a_memory_with_words_of_the_question_that_others_fit_better_is_sai
     assert verdict.bm25 > 0
 
 
+async def test_a_candidate_of_the_text_leg_alone_has_its_cosine_and_no_place_in_the_other_leg(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    _, second = await bench.hold("vault", "a vault, among many other words that say nothing of it at all")
+    verdict = await bench.why(second)
+
+    assert (verdict.fate, verdict.text_rank, verdict.vector_rank) == (Fate.RETURNED, 2, None)
+    assert verdict.cosine is not None
+    assert "no vector" not in verdict.because
+
+
 async def test_without_an_embedder_a_memory_without_a_word_of_the_question_was_not_compared_by_meaning() -> None:
     bench = Bench()
     (rocket,) = await bench.hold(ROCKET)
