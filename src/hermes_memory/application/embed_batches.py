@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from hermes_memory.application.embed_calls import Answer, Refused, Unanswered
-from hermes_memory.domain.chunks import ChunkPolicy, chunks, tokens
+from hermes_memory.domain.chunks import ChunkPolicy, tokens
+from hermes_memory.domain.embedded_text import embedded_parts
 from hermes_memory.domain.model import RowId
 from hermes_memory.ports.embedding import EmbeddingJob, PartVectors
 
@@ -55,7 +56,7 @@ def packed(jobs: Sequence[EmbeddingJob], policy: ChunkPolicy, size: int) -> Iter
     waiting: list[tuple[EmbeddingJob, tuple[str, ...]]] = []
     count = cost = 0
     for job in jobs:
-        parts = tuple(chunks(job.text, policy))
+        parts = embedded_parts(job.text, policy, job.context)
         weight = sum(map(tokens, parts))
         alone = job.attempts >= SUSPECT or (waiting and waiting[-1][0].attempts >= SUSPECT)
         if waiting and (alone or count + len(parts) > size or cost + weight > CALL_TOKENS):

@@ -33,6 +33,7 @@ from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.home import LocalHalf, database_folder, utc_now
 from hermes_memory.bootstrap.store import EMBEDDED_PARTITIONS, EmbeddedStore, FleetStore, StoreHost, StorePreparation
 from hermes_memory.domain.chunks import ChunkPolicy
+from hermes_memory.domain.embedded_text import CONTEXT_TOKENS
 from hermes_memory.domain.fusion import Fusion, RankingWeights
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.ranking import RankingPolicy
@@ -41,7 +42,7 @@ from hermes_memory.settings import Settings
 
 STATEMENTS_A_BATCH: Final = 3
 """How many statements a batch of writes, or the wait for one, may take at their longest."""
-LOCAL_PARTS: Final = ChunkPolicy(tokens=64, overlap=8, most=300)
+LOCAL_PARTS: Final = ChunkPolicy(tokens=64, overlap=8, most=300, context=CONTEXT_TOKENS)
 """The local model averages over a text. A sentence late in a long one ranks first among 500 notes in four of five cases
 with parts of 64 tokens, in half with 96, hardly ever with 256 (benchmarks/embedding/chunk_sizes.py)."""
 

@@ -45,6 +45,7 @@ class ChunkPolicy:
         tokens: Most tokens of a part, as `tokens` estimates them; at least 16.
         overlap: Tokens that a part repeats of the one before; less than half of `tokens`.
         most: Parts of one text at most, 1 to 1,000; what stands after them is not embedded.
+        context: Tokens by which a part may be longer when it begins with something that is not of the text; at least 0.
 
     Raises:
         InvalidInput: A value is out of range.
@@ -53,10 +54,16 @@ class ChunkPolicy:
     tokens: int = 256
     overlap: int = 32
     most: int = 256
+    context: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what would cut for ever."""
-        if self.tokens < 16 or not 0 <= self.overlap < self.tokens / 2 or not 1 <= self.most <= 1_000:
+        if (
+            self.tokens < 16
+            or not 0 <= self.overlap < self.tokens / 2
+            or not 1 <= self.most <= 1_000
+            or self.context < 0
+        ):
             raise InvalidInput("texts cannot be cut this way: too short a part, or too long an overlap", field="tokens")
 
 
@@ -67,6 +74,20 @@ def tokens(text: str) -> int:
     (4, 7)
     """
     return -(-_total(text) // _QUARTERS)
+
+
+def ending(text: str, most: int) -> str:
+    """Return as much of the end of a text as costs at most so many tokens.
+
+    >>> ending("launch on 3 May", 2), ending("五月三日", 2), ending("all", 0)
+    ('on 3 May', '三日', '')
+    """
+    left = most * _QUARTERS
+    for place in range(len(text), 0, -1):
+        left -= _cost(text[place - 1])
+        if left < 0:
+            return text[place:]
+    return text
 
 
 def chunks(text: str, policy: ChunkPolicy) -> list[str]:

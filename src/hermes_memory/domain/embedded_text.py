@@ -8,20 +8,27 @@ from __future__ import annotations
 
 from typing import Final
 
+from hermes_memory.domain.chunks import ChunkPolicy, chunks, ending, tokens
+
 CONTEXT_CHARACTERS: Final = 200
-"""Characters taken from the turn before, from its end: what a reply follows on, and too little to drown it."""
+"""Characters of the turn before that are looked at, from its end."""
+CONTEXT_TOKENS: Final = 50
+"""Tokens taken of it at most: what a reply follows on, and too little to drown it."""
 
 
-def embedded_text(content: str, previous: str | None = None) -> str:
-    r"""Return what is embedded of a row.
+def embedded_parts(content: str, policy: ChunkPolicy, context: str = "") -> tuple[str, ...]:
+    r"""Cut what is embedded of a row into parts. The first one begins with the end of the turn before.
 
     Args:
         content: The row's own text.
-        previous: For a turn, the text of the one before it in its session, as far as it is still there.
+        policy: How long parts are. The context has the room that the first part leaves, and `policy.context` more.
+        context: For a turn, the text of the one before it or the end of that.
 
     Example:
-        >>> embedded_text("On Friday.", "When do we launch?")
-        'When do we launch?\nOn Friday.'
+        >>> embedded_parts("On Friday.", ChunkPolicy(), "When do we launch?")
+        ('When do we launch?\nOn Friday.',)
     """
-    context = (previous or "")[-CONTEXT_CHARACTERS:].strip()
-    return f"{context}\n{content}" if context else content
+    first, *others = chunks(content, policy)
+    room = policy.tokens + policy.context - tokens(first) - 1
+    before = ending(context[-CONTEXT_CHARACTERS:].strip(), min(room, CONTEXT_TOKENS)).strip()
+    return (f"{before}\n{first}" if before else first, *others)

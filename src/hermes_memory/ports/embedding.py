@@ -70,10 +70,12 @@ class EmbeddingJob:
     """A stored row that waits for its vector.
 
     Attributes:
-        text: What to embed: `hermes_memory.domain.embedded_text` of the row, and for a turn of the one before it.
+        text: The row's content.
+        context: For a turn, the end of the one before it; the two are embedded together, as
+            `hermes_memory.domain.embedded_text` says.
         content_hash: 32 bytes; the vector is stored only while the row still has this content.
-        previous_hash: For a turn whose text holds words of the one before it, that one's content hash, 32 bytes; the
-            vector is stored only while it is there.
+        previous_hash: Content hash of the turn the context is of, 32 bytes; the vector is stored only while that turn
+            is there. None when there is no context.
         attempts: How often embedding it failed before.
         generation: Number of the generation the vector is for.
     """
@@ -86,6 +88,7 @@ class EmbeddingJob:
     content_hash: bytes
     attempts: int
     generation: int = 1
+    context: str = ""
     previous_hash: bytes | None = None
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hermes_memory.adapters.inmemory.records import Job, Records, content_hash
-from hermes_memory.domain.embedded_text import embedded_text
+from hermes_memory.domain.embedded_text import CONTEXT_CHARACTERS
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Row, RowId, kind_of
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
@@ -90,11 +90,10 @@ class InMemoryEmbeddingQueue:
             kind=kind_of(found),
             theme=found.theme,
             subject=found.subject,
-            text=embedded_text(
-                found.content, previous.content if (previous := self._records.previous(found)) else None
-            ),
+            text=found.content,
             content_hash=job.content_hash,
             attempts=job.attempts,
+            context=previous.content[-CONTEXT_CHARACTERS:] if previous else "",
             previous_hash=self._previous_hash(found),
         )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import columns, subject_of
-from hermes_memory.domain.embedded_text import CONTEXT_CHARACTERS, embedded_text
+from hermes_memory.domain.embedded_text import CONTEXT_CHARACTERS
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Kind, RowId, Theme
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
@@ -151,9 +151,10 @@ def _job(record: Record) -> EmbeddingJob:
         kind=Kind(record["kind"]),
         theme=Theme(record["agent_identity"]),
         subject=subject_of(record),
-        text=embedded_text(record["content"], record["previous"]),
+        text=record["content"],
         content_hash=record["content_hash"],
         attempts=record["attempts"],
         generation=record["generation"],
+        context=record["previous"] or "",
         previous_hash=record["previous_hash"],
     )
