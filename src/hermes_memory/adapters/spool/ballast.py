@@ -23,7 +23,7 @@ class Ballast:
     def keep(self) -> bool:
         """Make the reserve unless it is there; False while the disk has too little room for it and more beside it."""
         try:
-            return self._path.exists() or self._make()
+            return os.access(self._path, os.F_OK) or self._make()
         except FileExistsError:  # another thread or process was faster
             return True
         except OSError as error:  # any other trouble is for the work itself to meet

@@ -24,6 +24,10 @@ class Bounds:
         return max(rows / self.rows, stored_bytes / self.stored_bytes)
 
 
+class Known(Exception):
+    """An operation of this id is kept already."""
+
+
 _KNOWN: Final = "SELECT 1 FROM operations WHERE id = ?"
 _COUNT_IN: Final = """
     UPDATE counters
@@ -43,21 +47,31 @@ _INSERT: Final = """
 
 
 def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: bytes, bounds: Bounds) -> float | None:
-    """Keep an operation unless its id is known; return how full the spool is then, None when it was refused."""
-    if connection.execute(_KNOWN, (operation,)).fetchone():
-        known = counters(connection)
-        return bounds.fill(known.kept, known.kept_bytes)
+    """Keep an operation; return how full the spool is then, None when it was refused.
+
+    Raises:
+        Known: Its id is kept already. The transaction is to be rolled back.
+    """
     room = {"size": len(body), "rows": bounds.rows, "stored_bytes": bounds.stored_bytes}
     counted = connection.execute(_COUNT_IN, room).fetchall()
     if not counted:
+        _require_unknown(connection, operation)
         count_refused(connection, 1)
         return None
     ((sequence, kept, kept_bytes),) = counted
     checksum = checksum_of(sequence, operation, lane, body)
-    connection.execute(
-        _INSERT, {"sequence": sequence, "id": operation, "lane": lane, "checksum": checksum, "body": body}
-    )
+    row = {"sequence": sequence, "id": operation, "lane": lane, "checksum": checksum, "body": body}
+    try:
+        connection.execute(_INSERT, row)
+    except sqlite3.IntegrityError:  # hardly ever, so nothing is asked beforehand; or the file is damaged
+        _require_unknown(connection, operation)
+        raise
     return bounds.fill(kept, kept_bytes)
+
+
+def _require_unknown(connection: sqlite3.Connection, operation: bytes) -> None:
+    if connection.execute(_KNOWN, (operation,)).fetchone():
+        raise Known
 
 
 def count_refused(connection: sqlite3.Connection, refused: int) -> None:

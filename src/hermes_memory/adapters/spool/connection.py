@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,7 @@ class SpoolConnection:
 
     def __init__(self, path: Path, synchronous: Synchronous, lock: WriteLock) -> None:
         self._path = path
+        self._name = os.fspath(path)
         self._synchronous: Synchronous = synchronous
         self._lock = lock
         self._connection: sqlite3.Connection | None = None
@@ -44,6 +47,28 @@ class SpoolConnection:
             self._connection = self._open()
             self._identity = self._found()
         return self._connection
+
+    @contextmanager
+    def relaxed(self) -> Iterator[None]:
+        """Commit without waiting for the disk: what is done meanwhile, a power cut may undo, in order.
+
+        Later work on the connection waits for the disk again, and what was done before then lasts with it.
+        """
+        connection = self.get()
+        connection.execute(database.SYNCHRONOUS["NORMAL"])
+        try:
+            yield
+        finally:
+            if connection is self._connection:
+                self._restore(connection)
+
+    def _restore(self, connection: sqlite3.Connection) -> None:
+        """Have the connection wait for the disk as it did; one that cannot be told so is used no more."""
+        try:
+            connection.execute(database.SYNCHRONOUS[self._synchronous])
+        except sqlite3.Error:
+            self.close()
+            raise
 
     def changed(self) -> bool:
         """Tell whether another connection committed since this was last asked."""
@@ -109,7 +134,7 @@ class SpoolConnection:
 
     def _found(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path, follow_symlinks=False)  # noqa: PTH116 - on the way of every put
+            found = os.lstat(self._name)  # on the way of every put
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino

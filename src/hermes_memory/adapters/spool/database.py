@@ -95,7 +95,10 @@ _SET_UP: Final[tuple[str, ...]] = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA fullfsync = ON",
 )
-_SYNCHRONOUS: Final = {"FULL": "PRAGMA synchronous = FULL", "NORMAL": "PRAGMA synchronous = NORMAL"}
+SYNCHRONOUS: Final[dict[Synchronous, str]] = {
+    "FULL": "PRAGMA synchronous = FULL",
+    "NORMAL": "PRAGMA synchronous = NORMAL",
+}
 
 CHECKED_BYTES = 8 * 1024 * 1024
 """Files up to this size are walked through when they are opened, which takes some 20 ms. Damage in a larger one is
@@ -153,7 +156,7 @@ def open_checked(path: Path, synchronous: Synchronous, *, thorough: bool = False
     connection = _connect(path)
     try:
         _check_format(connection)
-        for statement in (*_SET_UP, _SYNCHRONOUS[synchronous]):
+        for statement in (*_SET_UP, SYNCHRONOUS[synchronous]):
             connection.execute(statement).fetchall()
         _check_schema(connection)
         _check(connection, path.stat().st_size, thorough=thorough)

@@ -19,6 +19,7 @@ class LockFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._name = os.fspath(path)
         self._descriptor: int | None = None
 
     def try_lock(self) -> bool:
@@ -39,7 +40,7 @@ class LockFile:
         if self._descriptor is None:
             return False
         try:
-            return os.path.samestat(os.fstat(self._descriptor), self._path.lstat())
+            return os.path.samestat(os.fstat(self._descriptor), os.lstat(self._name))  # on the way of every put
         except FileNotFoundError:
             return False
 

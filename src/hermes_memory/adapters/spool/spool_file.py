@@ -75,15 +75,19 @@ class SpoolFile:
             raise self._verdict(Fault.FULL, reserve=False)
         return self._perform(lambda: self._transact(work), reserve=False)
 
-    def settle(self, work: Work[T]) -> T:
+    def settle(self, work: Work[T], *, lasting: bool = True) -> T:
         """Run work that frees space or only marks, in one transaction; on a full disk it may use the reserve.
+
+        Args:
+            lasting: A power cut must not undo it, so wait for the disk.
 
         Raises:
             DiskFull: The disk is too full for it; a smaller piece of work may fit.
             StoreUnavailable: The file cannot be used for now.
             ConfigurationError: It is not ours, or a newer version made it.
         """
-        settled = self._perform(lambda: self._transact(work), reserve=True)
+        transact = self._transact if lasting else self._transact_relaxed
+        settled = self._perform(lambda: transact(work), reserve=True)
         self._ballast.keep()
         return settled
 
@@ -189,6 +193,10 @@ class SpoolFile:
         with contextlib.suppress(sqlite3.Error):  # a handle that failed is not used again
             self._connection.close()
         return StoreUnavailable("the local spool cannot be used for now; what was accepted is kept")
+
+    def _transact_relaxed(self, work: Work[T]) -> T:
+        with self._processes.held(), self._connection.relaxed():
+            return self._transact(work)
 
     def _transact(self, work: Work[T]) -> T:
         with self._processes.held():

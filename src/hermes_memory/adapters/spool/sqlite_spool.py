@@ -18,7 +18,7 @@ from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.files import check_file, network_of, prepare_directory
 from hermes_memory.adapters.spool.refusals import Refusals
 from hermes_memory.adapters.spool.retractions import retractions
-from hermes_memory.adapters.spool.row import LONGEST_HOLD
+from hermes_memory.adapters.spool.row import LONGEST_HOLD, DamagedRow
 from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
 from hermes_memory.domain.model import OperationId
@@ -122,6 +122,9 @@ class SqliteSpool:
             fill = self._file.accept(
                 partial(work.insert, operation=operation, body=body, bounds=self._bounds, refused=refused)
             )
+        except changes.Known:
+            self._refusals.add(refused)
+            return
         except SpoolFull:
             self._refusals.add(refused + 1)
             self._refusals.full(of="disk")
@@ -140,7 +143,12 @@ class SqliteSpool:
         Raises:
             ConfigurationError: A newer version of the library wrote one of them.
         """
-        return self._file.read(partial(work.due, now=self._now(), limit=limit))
+        now = self._now()
+        rows = self._file.read(partial(lookups.due, now=now, limit=limit))
+        try:
+            return work.spooled(rows)  # while others may use the file
+        except DamagedRow:
+            return self._file.read(partial(work.due, now=now, limit=limit))  # which sets it aside
 
     def done(self, operations: Sequence[OperationId]) -> None:
         """Forget delivered operations, all in one transaction unless the disk is too full for that."""
@@ -247,7 +255,8 @@ class SqliteSpool:
 
     def _forget(self, operations: list[bytes]) -> None:
         try:
-            self._file.settle(partial(changes.forget, operations=operations))
+            # Should a power cut undo it, they are delivered again, which has no effect: no need to wait for the disk.
+            self._file.settle(partial(changes.forget, operations=operations), lasting=False)
         except DiskFull:
             if len(operations) < 2:
                 raise

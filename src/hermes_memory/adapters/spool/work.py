@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from datetime import datetime
 
 from hermes_memory.adapters.spool import changes, lookups, reading
-from hermes_memory.adapters.spool.row import lane_key
+from hermes_memory.adapters.spool.row import Row, lane_key
 from hermes_memory.domain.operations import Operation, lane_of
 from hermes_memory.ports.spool import DeadLetter, Kept, Spooled
 
@@ -14,7 +15,11 @@ from hermes_memory.ports.spool import DeadLetter, Kept, Spooled
 def insert(
     connection: sqlite3.Connection, operation: Operation, body: bytes, bounds: changes.Bounds, refused: int
 ) -> float | None:
-    """Keep an operation, and note what was refused before; return how full the spool is, None when it refuses."""
+    """Keep an operation, and note what was refused before; return how full the spool is, None when it refuses.
+
+    Raises:
+        changes.Known: Its id is kept already.
+    """
     changes.count_refused(connection, refused)
     lane = lane_key(lane_of(operation))
     return changes.insert(connection, operation.stamp.operation.bytes, lane, body, bounds)
@@ -22,7 +27,12 @@ def insert(
 
 def due(connection: sqlite3.Connection, now: float, limit: int) -> list[Spooled]:
     """Return what may be delivered now, oldest first."""
-    return [reading.spooled(row) for row in lookups.due(connection, now, limit)]
+    return spooled(lookups.due(connection, now, limit))
+
+
+def spooled(rows: Iterable[Row]) -> list[Spooled]:
+    """Read the operations in rows, which needs no connection."""
+    return [reading.spooled(row) for row in rows]
 
 
 def dead(connection: sqlite3.Connection) -> list[DeadLetter]:
