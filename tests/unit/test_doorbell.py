@@ -84,6 +84,45 @@ async def test_a_ring_from_a_thread_before_anybody_ever_waited_is_heard() -> Non
         await bell.wait(3_600.0)
 
 
+async def test_threads_are_answered_when_they_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hermes_memory.application.doorbell.LONGEST_QUIET_SECONDS", 3_600.0)
+    bell = Doorbell()
+    bell.ring_from_thread()
+    with anyio.fail_after(GUARD):
+        rang = await bell.wait(3_600.0)
+
+    assert rang
+    assert not bell.ringing
+
+
+async def test_threads_that_never_pause_are_answered_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hermes_memory.application.doorbell.QUIET_SECONDS", 3_600.0)
+    bell = Doorbell()
+    bell.ring_from_thread()
+    with anyio.fail_after(GUARD):
+        rang = await bell.wait(3_600.0)
+
+    assert rang
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_whoever_waits_in_the_loop_is_not_kept_waiting_by_threads(
+    before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes_memory.application.doorbell.QUIET_SECONDS", 3_600.0)
+    monkeypatch.setattr("hermes_memory.application.doorbell.LONGEST_QUIET_SECONDS", 3_600.0)
+    bell = Doorbell()
+    bell.ring_from_thread()
+    if before:
+        bell.ring()
+    else:
+        asyncio.get_running_loop().call_later(0.01, bell.ring)
+    with anyio.fail_after(GUARD):
+        rang = await bell.wait(3_600.0)
+
+    assert rang
+
+
 def test_a_ring_after_the_end_of_the_loop_is_nothing() -> None:
     bell = Doorbell()
     asyncio.run(bell.wait(0.001))

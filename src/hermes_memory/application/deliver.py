@@ -190,6 +190,8 @@ class Deliverer:
                 return POLL_SECONDS
             # A probe is one write: whoever asks meanwhile waits for its outcome.
             await self._handover.deliver(batch if self._breaker.state is BreakerState.CLOSED else batch[:1])
+            if self.doorbell.ringing and not self.behind:
+                return POLL_SECONDS  # what is being accepted now comes together in the next round
 
     async def _hear(self, outcomes: Sequence[Outcome]) -> None:
         self._note_obstacle(None)
