@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from hermes_memory.adapters.spool.codec import decode
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
+from hermes_memory.application import spool_desk
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
 from hermes_memory.bootstrap.spools import spool_of
 from hermes_memory.cli.main import main
@@ -24,6 +26,7 @@ from hermes_memory.hermes.plugin.cli import register_cli
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import DESK, add, by_content, by_substring, record, remove, replace, said
 from hermes_memory.testing.spool_contract import ids, put
+from tests.support.command import command
 
 DONE, ERROR, WORK_REMAINS, USAGE = 0, 1, 3, 64
 ADDRESS = "postgresql://app:s3cr3t-Pw@127.0.0.1:1/nowhere"
@@ -140,6 +143,15 @@ def test_a_home_that_does_not_exist_is_not_made(tmp_path: Path, home: Path, run:
     assert not (tmp_path / "typo").exists()
 
 
+def test_no_spool_is_made_in_the_home_of_another_user(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: home.stat().st_uid + 1)
+    endings = [run(verb)[0] for verb in ("status", "list", "retry", "purge")]
+
+    assert endings == [USAGE] * 4
+    assert "run as that user" in run("list")[1]
+    assert list(home.iterdir()) == []
+
+
 def test_a_spool_that_cannot_be_read_is_told(half: LocalHalf, document: Document, run: Run) -> None:
     settings = Settings()
     spool_of(settings).open()
@@ -229,6 +241,28 @@ def test_a_long_list_is_read_in_parts(spool: SqliteSpool, document: Document, ru
     assert run("list", "--state", "dead")[1].strip() == "nothing"
 
 
+@pytest.mark.parametrize("option", ["--limit", "--after"])
+def test_a_number_that_no_spool_reaches_is_wrong_use(spool: SqliteSpool, run: Run, option: str) -> None:
+    with pytest.raises(SystemExit) as left:
+        run("list", option, "9" * 25)
+
+    assert left.value.code == USAGE
+
+
+@pytest.mark.parametrize("options", [("--content",), ("--content", "--json")])
+def test_texts_are_shown_on_a_terminal_without_their_characters(
+    spool: SqliteSpool, environment: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    put(spool, add("Grüße, 世界"))
+    environment.setenv("PYTHONIOENCODING", "ascii")
+    ran = command("spool", "list", *options)
+
+    assert ran.code == DONE, ran.err
+    assert "\\u4e16" in ran.out
+    if "--json" in options:
+        assert ran.document["items"][0]["content"] == ["Grüße, 世界"]
+
+
 # -- retry ------------------------------------------------------------------------------------------------------------
 
 
@@ -282,6 +316,15 @@ def test_an_export_follows_no_link_and_leaves_no_part_behind(spool: SqliteSpool,
     assert not (tmp_path / "target").exists()
 
 
+def test_a_file_that_is_there_already_keeps_its_mode(spool: SqliteSpool, tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "notes"
+    file.write_text("mine", "utf-8")
+    file.chmod(0o644)
+
+    assert run("export", str(file))[0] == USAGE
+    assert (file.read_text("utf-8"), stat.S_IMODE(file.stat().st_mode)) == ("mine", 0o644)
+
+
 def test_only_dead_letters_can_be_exported(spool: SqliteSpool, tmp_path: Path, document: Document) -> None:
     three(spool)
 
@@ -314,6 +357,24 @@ def test_a_purge_that_is_told_to_drops_dead_letters_and_what_waits_only_when_ask
     assert document(DONE, "purge", "--waiting", "--execute")["purged"] == 1
     assert (spool.status().depth, spool.status().discarded, spool.status().delivered) == (0, 3, 0)
     assert document(DONE, "purge", "--waiting")["found"] == 0
+
+
+def test_a_purge_spares_what_another_operator_puts_back_in_line_meanwhile(
+    spool: SqliteSpool, document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations = three(spool)
+    look = spool_desk.doomed
+
+    def looked_up_before_the_retry(*arguments: Any, **named: Any) -> list[OperationId]:
+        found = look(*arguments, **named)
+        spool.retry_dead()
+        return found
+
+    monkeypatch.setattr(spool_desk, "doomed", looked_up_before_the_retry)
+
+    purged = document(DONE, "purge", "--execute")
+    assert (purged["found"], purged["purged"]) == (1, 0)
+    assert [kept.id for kept in spool.kept(9)] == ids(*operations)
 
 
 def test_a_purge_of_an_unknown_id_is_told(spool: SqliteSpool, run: Run) -> None:

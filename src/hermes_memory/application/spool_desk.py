@@ -132,9 +132,14 @@ def doomed(spool: Spool, ids: Sequence[OperationId], *, waiting: bool) -> list[O
     return [kept.id for kept in walk(spool) if waiting or standing_of(kept) is Standing.DEAD]
 
 
-def drop(spool: Spool, operations: Sequence[OperationId]) -> int:
-    """Drop operations undelivered, so many at a time that agents are not held up; return how many were there."""
-    return sum(spool.discard(operations[start : start + PAGE]) for start in range(0, len(operations), PAGE))
+def drop(spool: Spool, operations: Sequence[OperationId], *, dead_only: bool) -> int:
+    """Drop operations undelivered, so many at a time that agents are not held up; return how many were there.
+
+    Args:
+        dead_only: Spare what another operator put back in line since it was looked up.
+    """
+    parts = (operations[start : start + PAGE] for start in range(0, len(operations), PAGE))
+    return sum(spool.discard(part, dead_only=dead_only) for part in parts)
 
 
 def _lane(operation: Operation) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.files import open_private
+from hermes_memory.adapters.spool.files import PRIVATE_FILE
 from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.bootstrap.destination import destination_of
@@ -86,9 +86,20 @@ def existing_spool(settings: Settings, destination: str | None = None) -> Sqlite
 def _require(settings: Settings, destination: str | None) -> None:
     if not settings.home.is_dir():
         raise ConfigurationError(f"there is no Hermes home at {settings.home}: name it with --hermes-home")
+    _require_owner(settings.home, spool_folder(settings))
     if destination is not None and destination not in destinations(settings):
         known = ", ".join(destinations(settings)) or "none"
         raise InvalidInput(f"this home has no spool for {destination!r}: there is {known}", field="destination")
+
+
+def _require_owner(home: Path, folder: Path) -> None:
+    """Make no spool in another user's home: its agents could not use one that is not theirs."""
+    owner = home.stat().st_uid
+    if owner != os.geteuid() and not folder.exists():
+        raise ConfigurationError(
+            f"there is no spool yet, and {home} belongs to user {owner} while this process runs as {os.geteuid()}: "
+            "run as that user"
+        )
 
 
 def destinations(settings: Settings) -> list[str]:
@@ -141,9 +152,9 @@ def write_new(path: Path, lines: Iterable[str]) -> int:
         InvalidInput: There is such a file already.
         OSError: It cannot be written.
     """
-    try:
-        descriptor = open_private(path, exclusive=True)
-    except (FileExistsError, ConfigurationError) as error:
+    try:  # a file that is there belongs to somebody else, so not even its mode is touched
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+    except FileExistsError as error:
         raise InvalidInput(f"{path} exists: name a new file", field="file") from error
     written = 0
     try:

@@ -97,9 +97,9 @@ def with_memory(
 
 
 def print_json(payload: Any) -> None:
-    """Print one JSON document."""
-    json.dump(plain(payload), sys.stdout, ensure_ascii=False, indent=2)
-    sys.stdout.write("\n")
+    """Print one JSON document, which escapes what the terminal has no characters for."""
+    unicode = getattr(sys.stdout, "encoding", None) in {"utf-8", "utf8", "UTF-8", None}
+    print(json.dumps(plain(payload), ensure_ascii=not unicode, indent=2))
 
 
 def plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import logging
 import os
 import sys
@@ -51,9 +52,11 @@ def add_verbs(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Carry out the verb that was parsed and return its exit code."""
     carry_out: Run = given.carry_out
+    _print_whatever_was_said()
     try:
         code = carry_out(given)
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except HermesMemoryError as error:
         print(f"hermes-memory: {error}", file=sys.stderr)
         return exit_for(error)
@@ -72,8 +75,17 @@ def run(given: argparse.Namespace) -> int:
     return code
 
 
+def _print_whatever_was_said() -> None:
+    """Escape characters that the terminal does not have, instead of failing at the first memory that holds one."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _leave_nothing_to_flush() -> None:
     """Give what was not read any more a place, or Python complains about it at its exit."""
+    if not sys.stdout:
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 
 DEFAULT_LIMIT: Final = 50
+MOST: Final = 2**53
+"""More than any spool ever numbers."""
 ADVICE: Final = "To keep a copy first: hermes-memory spool export FILE. To drop them: the same with --execute."
 
 
@@ -68,8 +70,8 @@ def _state_option(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     count = int(text)
-    if count < 0:
-        raise argparse.ArgumentTypeError("must be a whole number from 0")
+    if not 0 <= count <= MOST:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST}")
     return count
 
 
@@ -157,7 +159,8 @@ def _purge(given: argparse.Namespace) -> int:
     with _opened(given) as spool:
         doomed = spool_desk.doomed(spool, ids, waiting=given.waiting)
         files = spool.set_aside() if given.set_aside else []
-        purged = spool_desk.drop(spool, doomed) if given.execute else 0
+        dead_only = not ids and not given.waiting
+        purged = spool_desk.drop(spool, doomed, dead_only=dead_only) if given.execute else 0
         removed = spool.remove_set_aside() if given.execute and files else 0
     if given.as_json:
         print_json(

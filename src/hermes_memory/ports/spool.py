@@ -187,8 +187,12 @@ class Spool(Protocol):
         """
         ...
 
-    def discard(self, operations: Sequence[OperationId]) -> int:
-        """Drop operations, waiting or dead, without delivering them; return how many. Unknown ids are passed over."""
+    def discard(self, operations: Sequence[OperationId], *, dead_only: bool = False) -> int:
+        """Drop operations, waiting or dead, without delivering them; return how many. Unknown ids are passed over.
+
+        Args:
+            dead_only: Pass those over that are no dead letters, or not any more: somebody may just have put them back.
+        """
         ...
 
     def full(self) -> bool:

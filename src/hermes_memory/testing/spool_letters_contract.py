@@ -123,6 +123,16 @@ class SpoolLettersContract(SpoolSuite):
         status = spool.status()
         assert (status.depth, status.dead, status.discarded, status.delivered) == (1, 0, 2, 0)
 
+    def test_what_was_put_back_in_line_is_spared_when_dead_letters_are_discarded(self, spool: Spool) -> None:
+        raised, dead = put(spool, add("one"), add("two"))
+        for operation in ids(raised, dead):
+            spool.bury(operation, "refused")
+        spool.retry_dead(ids(raised))
+
+        assert spool.discard(ids(raised, dead), dead_only=True) == 1
+        assert due(spool) == [raised]
+        assert (spool.status().dead, spool.status().discarded) == (0, 1)
+
     def test_an_emptied_spool_discards_nothing(self, spool: Spool) -> None:
         (operation,) = put(spool, add("one"))
         spool.done(ids(operation))

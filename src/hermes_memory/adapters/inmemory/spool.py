@@ -168,10 +168,10 @@ class InMemorySpool:
             later = [kept for kept in self._kept.values() if kept.sequence > after]
             return [self._shown(kept) for kept in later[:limit]]
 
-    def discard(self, operations: Sequence[OperationId]) -> int:
+    def discard(self, operations: Sequence[OperationId], *, dead_only: bool = False) -> int:
         """Drop operations undelivered."""
         with self._lock:
-            chosen = self._select(operations)
+            chosen = [kept for kept in self._select(operations) if not dead_only or kept.buried_at is not None]
             for kept in chosen:
                 self._drop(kept)
             self._discarded += len(chosen)

@@ -101,7 +101,10 @@ def forget(connection: sqlite3.Connection, operations: Iterable[bytes]) -> None:
         shrink(connection)
 
 
-_DISCARD: Final = "DELETE FROM operations WHERE id = ? RETURNING lane, head, length(body), buried_at IS NULL"
+_DISCARD: Final = """
+    DELETE FROM operations WHERE id = ? AND (buried_at IS NOT NULL OR NOT ?)
+    RETURNING lane, head, length(body), buried_at IS NULL
+"""
 _COUNT_DISCARDED: Final = """
     UPDATE counters
     SET kept = kept - :rows, kept_bytes = kept_bytes - :size,
@@ -111,9 +114,11 @@ _COUNT_DISCARDED: Final = """
 """
 
 
-def discard(connection: sqlite3.Connection, operations: Iterable[bytes]) -> int:
-    """Drop operations, waiting or dead, that had no effect; return how many."""
-    dropped = [row for operation in operations for row in connection.execute(_DISCARD, (operation,)).fetchall()]
+def discard(connection: sqlite3.Connection, operations: Iterable[bytes], *, dead_only: bool) -> int:
+    """Drop operations, dead letters or waiting ones as well, that had no effect; return how many."""
+    dropped = [
+        row for operation in operations for row in connection.execute(_DISCARD, (operation, dead_only)).fetchall()
+    ]
     sizes = [(size, waits) for _, _, size, waits in dropped]
     counted = {
         "rows": len(sizes),

@@ -203,9 +203,9 @@ class SqliteSpool:
         """Return up to `limit` operations, waiting or dead, accepted after the one of that sequence, oldest first."""
         return self._file.read(partial(work.kept, now=self._now(), after=after, limit=limit))
 
-    def discard(self, operations: Sequence[OperationId]) -> int:
+    def discard(self, operations: Sequence[OperationId], *, dead_only: bool = False) -> int:
         """Drop operations, waiting or dead, without delivering them; return how many."""
-        return self._file.settle(partial(changes.discard, operations=_ids(operations)))
+        return self._file.settle(partial(changes.discard, operations=_ids(operations), dead_only=dead_only))
 
     def full(self) -> bool:
         """Tell whether writes are refused for want of room, since one was and until there is some again."""
