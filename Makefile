@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test soak matrix check docs bench-writes clean
+.PHONY: help setup demo test soak matrix check docs bench-writes bench-recall clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -42,6 +42,9 @@ docs: $(READY) ## Build the documentation
 
 bench-writes: $(READY) ## Measure the write path beside the peer's, in ten minutes; BENCH_ARGS=--quick in 90 seconds
 	@$(BIN)/python -m benchmarks writes $(BENCH_ARGS)
+
+bench-recall: $(READY) ## Measure what recall finds among notes and sessions in six languages, in a minute
+	@$(BIN)/python -m benchmarks.recall.run $(BENCH_ARGS)
 
 clean: ## Remove what the targets made
 	@rm -rf $(VENV) .venv-peer build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -33,7 +33,7 @@ from hermes_memory.ports.reading import Search, TextMatches, VectorHit
 logger = logging.getLogger(__name__)
 
 TEXT_CANDIDATES: Final = 200
-VECTOR_CANDIDATES: Final = 60
+VECTOR_CANDIDATES: Final = 100
 TRACES_KEPT: Final = 256
 GENERATION_SECONDS: Final = 30.0
 UNMEASURED: Final = CosineCalibration(unrelated=0.3, related=0.9)

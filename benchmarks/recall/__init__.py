@@ -1,0 +1,1 @@
+"""Finds what was asked for among notes and agents' sessions in six languages."""
