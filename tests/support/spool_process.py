@@ -125,7 +125,7 @@ def outlive(directory: str, how: str) -> None:
 def hold(directory: str) -> None:
     """Keep the write lock of the spool until standard input ends."""
     spool = open_spool(Path(directory))
-    with spool._file._processes.held():  # what a process does that is stopped in the middle of a put
+    with spool._file._processes:  # what a process does that is stopped in the middle of a put
         say("held")
         sys.stdin.read()
 

@@ -51,6 +51,8 @@ def said_in(messages: object, *, max_chars: int) -> tuple[Spoken, ...]:
     Returns:
         The messages in order. Earlier ones do not change when the conversation goes on.
     """
+    if not messages:
+        return ()
     counts: Counter[tuple[Role, str]] = Counter()
     said: list[Spoken] = []
     for role, content in _spoken(messages, max_chars):

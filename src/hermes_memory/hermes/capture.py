@@ -6,8 +6,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from hermes_memory.application.accept import Acceptor, Said
 from hermes_memory.domain import transcript
@@ -24,8 +23,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(NamedTuple):
     """What was said, what makes it the same message, and whether it was told of singly, without a transcript."""
 
     said: Said

@@ -9,7 +9,7 @@ from typing import Final
 
 from hermes_memory.adapters.spool.lookups import counters, row_of, waiting
 from hermes_memory.adapters.spool.reading import damage_of
-from hermes_memory.adapters.spool.row import Row, Totals, checksum_of
+from hermes_memory.adapters.spool.row import Damaged, Row, Totals, checksum_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,54 +24,53 @@ class Bounds:
         return max(rows / self.rows, stored_bytes / self.stored_bytes)
 
 
-class Known(Exception):
-    """An operation of this id is kept already."""
-
-
 _KNOWN: Final = "SELECT 1 FROM operations WHERE id = ?"
+_ROOM: Final = "SELECT last_sequence, kept, kept_bytes FROM counters WHERE one = 1"
 _COUNT_IN: Final = """
     UPDATE counters
-    SET last_sequence = last_sequence + 1,
-        kept = kept + 1, kept_bytes = kept_bytes + :size,
-        waiting = waiting + 1, waiting_bytes = waiting_bytes + :size
-    WHERE one = 1 AND kept < :rows AND kept_bytes + :size <= :stored_bytes
-    RETURNING last_sequence, kept, kept_bytes
+    SET last_sequence = ?1,
+        kept = kept + 1, kept_bytes = kept_bytes + ?2,
+        waiting = waiting + 1, waiting_bytes = waiting_bytes + ?2
+    WHERE one = 1
 """
 _COUNT_REFUSED: Final = "UPDATE counters SET refused = refused + ? WHERE one = 1"
 _INSERT: Final = """
     INSERT INTO operations (sequence, id, lane, head, attempts, held_at, not_before, checksum, body)
-    VALUES (:sequence, :id, :lane,
-            NOT EXISTS (SELECT 1 FROM operations WHERE lane = :lane AND buried_at IS NULL),
-            0, 0, 0, :checksum, :body)
+    VALUES (?1, ?2, ?3, NOT EXISTS (SELECT 1 FROM operations WHERE lane = ?3 AND buried_at IS NULL), 0, 0, 0, ?4, ?5)
 """
+_LAST: Final = 1 << 53
+"""No sequence is so high: see the check of a file that is opened."""
 
 
 def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: bytes, bounds: Bounds) -> float | None:
-    """Keep an operation; return how full the spool is then, None when it was refused.
-
-    Raises:
-        Known: Its id is kept already. The transaction is to be rolled back.
-    """
-    room = {"size": len(body), "rows": bounds.rows, "stored_bytes": bounds.stored_bytes}
-    counted = connection.execute(_COUNT_IN, room).fetchall()
-    if not counted:
-        _require_unknown(connection, operation)
+    """Keep an operation unless its id is known; return how full the spool is then, None when it was refused."""
+    last, kept, kept_bytes = _room(connection)
+    if kept >= bounds.rows or kept_bytes + len(body) > bounds.stored_bytes:
+        if _is_known(connection, operation):
+            return bounds.fill(kept, kept_bytes)
         count_refused(connection, 1)
         return None
-    ((sequence, kept, kept_bytes),) = counted
-    checksum = checksum_of(sequence, operation, lane, body)
-    row = {"sequence": sequence, "id": operation, "lane": lane, "checksum": checksum, "body": body}
+    sequence = last + 1
     try:
-        connection.execute(_INSERT, row)
-    except sqlite3.IntegrityError:  # hardly ever, so nothing is asked beforehand; or the file is damaged
-        _require_unknown(connection, operation)
-        raise
-    return bounds.fill(kept, kept_bytes)
+        connection.execute(_INSERT, (sequence, operation, lane, checksum_of(sequence, operation, lane, body), body))
+    except sqlite3.IntegrityError:  # hardly ever, so that nothing is asked beforehand
+        if not _is_known(connection, operation):
+            raise
+        return bounds.fill(kept, kept_bytes)
+    connection.execute(_COUNT_IN, (sequence, len(body)))
+    return bounds.fill(kept + 1, kept_bytes + len(body))
 
 
-def _require_unknown(connection: sqlite3.Connection, operation: bytes) -> None:
-    if connection.execute(_KNOWN, (operation,)).fetchone():
-        raise Known
+def _room(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    found = connection.execute(_ROOM).fetchone()
+    if found is None or not all(isinstance(column, int) and 0 <= column < _LAST for column in found):
+        raise Damaged
+    last, kept, kept_bytes = found
+    return last, kept, kept_bytes
+
+
+def _is_known(connection: sqlite3.Connection, operation: bytes) -> bool:
+    return connection.execute(_KNOWN, (operation,)).fetchone() is not None
 
 
 def count_refused(connection: sqlite3.Connection, refused: int) -> None:

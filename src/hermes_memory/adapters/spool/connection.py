@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool import database, lookups, quarantine
+from hermes_memory.adapters.spool import database, journal, lookups, quarantine
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.faults import UNSOUND, Fault, fault_of
 from hermes_memory.adapters.spool.write_lock import WriteLock
@@ -42,9 +42,11 @@ class SpoolConnection:
         """
         if self._connection is not None and self._identity == self._found():
             return self._connection
-        with self._lock.held():
+        with self._lock:
             self.close()
             self._connection = self._open()
+            if self._synchronous == "FULL":
+                journal.reserve(self._path)
             self._identity = self._found()
         return self._connection
 
@@ -77,14 +79,14 @@ class SpoolConnection:
 
     def replace_file(self) -> None:
         """Set the damaged file aside and go on with what can be read, unless another process did so already."""
-        with self._lock.held():
+        with self._lock:
             if self._connection is None or self._identity == self._found():
                 quarantine.begin_anew(self._path)
             self.close()
 
     def replace_file_if_damaged(self) -> bool:
         """Look at the file afresh; True when it was damaged, and is replaced."""
-        with self._lock.held():
+        with self._lock:
             self.close()
             try:
                 database.open_checked(self._path, self._synchronous, thorough=True).close()

@@ -195,11 +195,11 @@ class SpoolFile:
         return StoreUnavailable("the local spool cannot be used for now; what was accepted is kept")
 
     def _transact_relaxed(self, work: Work[T]) -> T:
-        with self._processes.held(), self._connection.relaxed():
+        with self._processes, self._connection.relaxed():
             return self._transact(work)
 
     def _transact(self, work: Work[T]) -> T:
-        with self._processes.held():
+        with self._processes:
             connection = self._connection.get()
             connection.execute("BEGIN IMMEDIATE")
             try:

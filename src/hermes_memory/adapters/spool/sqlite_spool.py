@@ -122,9 +122,6 @@ class SqliteSpool:
             fill = self._file.accept(
                 partial(work.insert, operation=operation, body=body, bounds=self._bounds, refused=refused)
             )
-        except changes.Known:
-            self._refusals.add(refused)
-            return
         except SpoolFull:
             self._refusals.add(refused + 1)
             self._refusals.full(of="disk")

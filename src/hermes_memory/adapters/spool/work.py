@@ -15,11 +15,7 @@ from hermes_memory.ports.spool import DeadLetter, Kept, Spooled
 def insert(
     connection: sqlite3.Connection, operation: Operation, body: bytes, bounds: changes.Bounds, refused: int
 ) -> float | None:
-    """Keep an operation, and note what was refused before; return how full the spool is, None when it refuses.
-
-    Raises:
-        changes.Known: Its id is kept already.
-    """
+    """Keep an operation, and note what was refused before; return how full the spool is, None when it refuses."""
     changes.count_refused(connection, refused)
     lane = lane_key(lane_of(operation))
     return changes.insert(connection, operation.stamp.operation.bytes, lane, body, bounds)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +19,7 @@ class WriteLock:
 
     The kernel's own queue would be a little fairer, but waits for ever for a process that stands still.
 
-    It may be taken again while it is held. Its owner guards it with a lock between threads.
+    It is held within `with`, and may be taken again while it is. Its owner guards it with a lock between threads.
 
     Args:
         timeout: Seconds to wait at most.
@@ -32,8 +30,7 @@ class WriteLock:
         self._timeout = timeout
         self._depth = 0
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Hold the lock.
 
         Raises:
@@ -42,12 +39,12 @@ class WriteLock:
         if self._depth == 0:
             self._lock()
         self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-            if self._depth == 0:
-                self._file.unlock()
+
+    def __exit__(self, *_: object) -> None:
+        """Hold it no more, unless it was taken before."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._file.unlock()
 
     def forget(self) -> None:
         """Let go of the file without unlocking it for a process that shares the descriptor."""
