@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.kit.agents import AgentDied
 from benchmarks.kit.clock import Clock
-from benchmarks.kit.databases import Databases
-from benchmarks.kit.embeddings import endpoint
+from benchmarks.kit.ground import ground
 from benchmarks.kit.machine import Load, describe
 from benchmarks.kit.peer import PEER, install_peer, installed
 from benchmarks.kit.report import circumstances, table
-from benchmarks.kit.workplace import embedded_server, workplace
 from benchmarks.writes.accept import measure_accept
 from benchmarks.writes.backlog import measure_backlog
 from benchmarks.writes.burst import measure_burst
@@ -88,26 +86,17 @@ def page(results: dict[str, Any]) -> str:
 async def _stage(
     plan: Plan, clock: Clock, admin_dsn: str | None, *, with_peer: bool, say: Callable[[str], None]
 ) -> AsyncIterator[tuple[Stage, dict[str, Any]]]:
-    async with AsyncExitStack() as stack:
-        place = stack.enter_context(workplace())
-        dsn = admin_dsn or stack.enter_context(embedded_server(place))
-        embeddings = await stack.enter_async_context(endpoint())
-        databases = await stack.enter_async_context(Databases(dsn, lasting=admin_dsn is not None))
-        homes = place / "homes"
-        homes.mkdir()
-        sides: list[Side] = [Ours(databases, embeddings, homes)]
-        facts: dict[str, Any] = {"machine": await describe(databases.connection, homes)}
+    async with ground(admin_dsn) as place:
+        sides: list[Side] = [Ours(place.databases, place.embeddings, place.homes)]
+        facts: dict[str, Any] = {"machine": await describe(place.databases.connection, place.homes)}
         if with_peer:
             say("installing the peer")
             python = await install_peer(PEER_PLACE)
             facts["peer"] = await installed(PEER_PLACE)
-            sides.append(Peer(databases, embeddings, homes, python))
+            sides.append(Peer(place.databases, place.embeddings, place.homes, python))
         for side in sides:
             await side.install()
-        yield _prepared(plan, clock, databases, homes, sides, say), facts
-
-
-def _prepared(
-    plan: Plan, clock: Clock, databases: Databases, place: Path, sides: list[Side], say: Callable[[str], None]
-) -> Stage:
-    return Stage(plan=plan, clock=clock, databases=databases, place=place, sides=sides, say=say)
+        yield (
+            Stage(plan=plan, clock=clock, databases=place.databases, place=place.homes, sides=sides, say=say),
+            facts,
+        )

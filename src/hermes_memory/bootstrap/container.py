@@ -44,7 +44,7 @@ STATEMENTS_A_BATCH: Final = 3
 """How many statements a batch of writes, or the wait for one, may take at their longest."""
 LOCAL_PARTS: Final = ChunkPolicy(tokens=64, overlap=8, most=300, context=CONTEXT_TOKENS)
 """The local model averages over a text. A sentence late in a long one ranks first among 500 notes in four of five cases
-with parts of 64 tokens, in half with 96, hardly ever with 256 (benchmarks/embedding/chunk_sizes.py)."""
+with parts of 64 tokens, in half with 96, hardly ever with 256 (benchmarks/embedding/part_sizes.py)."""
 
 
 def _pool(settings: Settings, host: StoreHost) -> Pool:
