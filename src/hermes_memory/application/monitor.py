@@ -127,8 +127,6 @@ class Monitor:
 
 
 def _spool_readings(status: SpoolStatus) -> Mapping[Metric, float]:
-    oldest = status.oldest_accepted_at
-    age = 0.0 if oldest is None else max((datetime.now(UTC) - oldest).total_seconds(), 0.0)
     return {
         Metric.SPOOL_ACCEPTED: status.accepted,
         Metric.SPOOL_DELIVERED: status.delivered,
@@ -139,6 +137,6 @@ def _spool_readings(status: SpoolStatus) -> Mapping[Metric, float]:
         Metric.SPOOL_DEAD: status.dead,
         Metric.SPOOL_BYTES: status.stored_bytes,
         Metric.SPOOL_FILL: status.fill,
-        Metric.SPOOL_OLDEST_AGE: age,
+        Metric.SPOOL_OLDEST_AGE: status.longest_wait(datetime.now(UTC)),
         Metric.SPOOL_QUARANTINED: status.quarantined,
     }

@@ -36,6 +36,15 @@ _SHOWN_AS: Final[Mapping[type, Callable[[Any], Any]]] = {
 }
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "write"), counted(2_000, "write")
+    ('1 write', '2,000 writes')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def home_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the Hermes home."""
     parser.add_argument("--hermes-home", type=Path, metavar="DIR", help="the Hermes home; default: $HERMES_HOME")

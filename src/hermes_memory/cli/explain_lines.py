@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from hermes_memory.application.explanation import Explanation, Verdict
-from hermes_memory.cli.common import plain
+from hermes_memory.cli.common import counted, plain
 from hermes_memory.cli.search import row_line
 from hermes_memory.domain.model import Caller, SessionScope, ThemeScope
 from hermes_memory.domain.rendering import row_payload
@@ -42,14 +42,15 @@ def lines(explanation: Explanation, verdict: Verdict | None) -> Iterator[str]:
         yield from _verdict(one, explanation)
     if explanation.left_out:
         yield ""
-        yield f"and {explanation.left_out} more candidates"
+        yield f"and {counted(explanation.left_out, 'more candidate')}"
 
 
 def _summary(told: Explanation) -> Iterator[str]:
     kinds = " and ".join(sorted(told.space.kinds))
-    yield f"searched   {_scope(told.space)}: kinds {kinds}; {told.documents:,} texts of {told.mean_length:.0f} words"
+    texts = f"{counted(told.documents, 'text')} of {told.mean_length:.0f} words"
+    yield f"searched   {_scope(told.space)}: kinds {kinds}; {texts}"
     for word in sorted(told.words, key=lambda word: -word.idf):
-        yield f"word       {word.lexeme}: in {word.documents:,} texts, idf {word.idf:.2f}"
+        yield f"word       {word.lexeme}: in {counted(word.documents, 'text')}, idf {word.idf:.2f}"
     if not told.words:
         yield "word       none that counts: only meaning is compared"
     yield f"found      {', '.join(f'{count} by {leg}' for leg, count in told.candidates.items())}"

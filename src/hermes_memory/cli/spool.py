@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hermes_memory.application import spool_desk
 from hermes_memory.application.spool_desk import Standing
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import counted, home_option, json_option, print_json, settings_for
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.spool_lines import item_line, status_lines
 
@@ -134,7 +134,7 @@ def _retry(given: argparse.Namespace) -> int:
     if given.as_json:
         print_json({"retried": retried, "dead": left})
     else:
-        print(f"{retried} back in line, {left} dead letters left")
+        print(f"{retried} back in line, {counted(left, 'dead letter')} left")
     if ids and retried < len(set(ids)):
         return ERROR
     return WORK_REMAINS if left and not ids else DONE
@@ -180,10 +180,10 @@ def _purge(given: argparse.Namespace) -> int:
 
 
 def _tell_purge(found: int, purged: int, files: int, *, executed: bool) -> None:
-    beside = f" and {files} damaged files" if files else ""
+    beside = f" and {counted(files, 'damaged file')}" if files else ""
     if executed:
-        print(f"{purged} writes{beside} dropped for good")
+        print(f"{counted(purged, 'write')}{beside} dropped for good")
     elif found or files:
-        print(f"would drop {found} writes{beside} for good, undelivered. {ADVICE}")
+        print(f"would drop {counted(found, 'write')}{beside} for good, undelivered. {ADVICE}")
     else:
         print("nothing to drop")

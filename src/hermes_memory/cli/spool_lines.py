@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from hermes_memory.cli.common import counted
 from hermes_memory.ports.spool import SpoolStatus
 
 if TYPE_CHECKING:
@@ -13,10 +14,16 @@ if TYPE_CHECKING:
 
 
 def age_of(status: SpoolStatus) -> float:
-    """Return for how many seconds the oldest write has waited, 0 when none waits."""
-    if status.oldest_accepted_at is None:
-        return 0.0
-    return max((datetime.now(UTC) - status.oldest_accepted_at).total_seconds(), 0.0)
+    """Return for how many seconds the oldest write has waited by now, 0 when none waits."""
+    return status.longest_wait(datetime.now(UTC))
+
+
+def totals_line(status: SpoolStatus) -> str:
+    """Count what became of all that was ever handed in."""
+    return (
+        f"ever       {status.accepted:,} accepted, {status.delivered:,} delivered, {status.buried:,} buried, "
+        f"{status.discarded:,} purged, {status.refused:,} refused"
+    )
 
 
 def leader_line(leader: int | None) -> str:
@@ -38,7 +45,7 @@ def status_lines(report: SpoolReport, others: Sequence[SpoolReport]) -> Iterator
         if report.status.network:
             yield f"warning    it lies on a network file system ({report.status.network}), which does not protect it"
     if report.set_aside:
-        yield f"damaged    {len(report.set_aside)} files set aside: {', '.join(report.set_aside)}"
+        yield f"damaged    {counted(len(report.set_aside), 'file')} set aside: {', '.join(report.set_aside)}"
     for other in others:
         yield f"other      {other_line(other)}"
 
@@ -78,7 +85,4 @@ def _counts(status: SpoolStatus) -> Iterator[str]:
     )
     yield f"dead       {status.dead:,}"
     yield f"full       {status.fill:.1%} of {status.max_rows:,} writes or {status.max_bytes:,} bytes"
-    yield (
-        f"ever       {status.accepted:,} accepted, {status.delivered:,} delivered, {status.buried:,} buried, "
-        f"{status.discarded:,} purged, {status.refused:,} refused"
-    )
+    yield totals_line(status)

@@ -10,7 +10,7 @@ from hermes_memory.application.memory import Memory
 from hermes_memory.application.status import Status
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, wait_option, with_memory
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
-from hermes_memory.cli.spool_lines import age_of, leader_line
+from hermes_memory.cli.spool_lines import age_of, leader_line, totals_line
 from hermes_memory.domain.errors import HermesMemoryError
 
 
@@ -52,10 +52,7 @@ def _lines(status: Status) -> Iterator[str]:
         f"spool      {spool.depth:,} waiting (oldest {age_of(spool):.0f} s), {spool.dead:,} dead, "
         f"{spool.fill:.1%} of its room taken"
     )
-    yield (
-        f"ever       {spool.accepted:,} accepted, {spool.delivered:,} delivered, {spool.buried:,} buried, "
-        f"{spool.discarded:,} purged, {spool.refused:,} refused"
-    )
+    yield totals_line(spool)
     yield f"leader     {leader_line(status.leader)}"
     yield f"database   {status.installation.server if status.installation else status.store_problem}"
     if status.generation:

@@ -100,6 +100,10 @@ class SpoolStatus:
     quarantined: int
     network: str
 
+    def longest_wait(self, now: datetime) -> float:
+        """Return for how many seconds the oldest operation has waited, 0 when none waits."""
+        return max((now - self.oldest_accepted_at).total_seconds(), 0.0) if self.oldest_accepted_at else 0.0
+
 
 class Spool(Protocol):
     """Keeps accepted operations until they are delivered. Every method may be called from any thread.
