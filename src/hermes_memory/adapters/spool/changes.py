@@ -63,9 +63,11 @@ def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: 
 
 def _room(connection: sqlite3.Connection) -> tuple[int, int, int]:
     found = connection.execute(_ROOM).fetchone()
-    if found is None or not all(isinstance(column, int) and 0 <= column < _LAST for column in found):
+    if found is None:
         raise Damaged
     last, kept, kept_bytes = found
+    if not (isinstance(last, int) and isinstance(kept, int) and isinstance(kept_bytes, int)) or last >= _LAST:
+        raise Damaged
     return last, kept, kept_bytes
 
 
