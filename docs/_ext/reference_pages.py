@@ -1,4 +1,4 @@
-"""Writes the generated parts of the reference: the settings, the verbs of the command and the tools.
+"""Writes what is generated of the pages: the settings, the verbs of the command, the tools, and what was measured.
 
 A page keeps its own words around a part between two comments, `<!-- begin NAME -->` and `<!-- end NAME -->`.
 Run it after changing one of them: `python docs/_ext/reference_pages.py`. A test says when that was forgotten.
@@ -21,7 +21,18 @@ from hermes_memory.cli.main import add_verbs
 from hermes_memory.hermes.tools import tool_schemas
 from hermes_memory.settings import ENV_PREFIX, Settings
 
-REFERENCE: Final = Path(__file__).resolve().parents[1] / "reference"
+ROOT: Final = Path(__file__).resolve().parents[2]
+MEASURED: Final[Mapping[str, str]] = {
+    "burst of 4,000 rows, orderly end: rows lost": "Lost of a burst of 4,000 messages, at an orderly end",
+    "burst of 4,000 rows, kill -9 right after: rows lost": "The same, when the process is killed",
+    "rows delivered a second, endpoint at 30 ms": "Messages stored a second",
+    "rows embedded a second, endpoint at 30 ms": "Messages with a vector a second, endpoint at 30 ms",
+    "rows embedded a second, endpoint at 200 ms": "The same, endpoint at 200 ms",
+    "50 sessions: connections": "Database connections of 50 sessions",
+    "50 sessions: threads": "Threads of 50 sessions",
+    "accept in a row, FULL: p50, ms": "Accepting an exchange, median, ms",
+}
+"""Lines of the write benchmark's results that the README shows, and what they are called there."""
 SECTIONS: Final[Mapping[str, str]] = {
     "home": "Home",
     "dsn": "Store",
@@ -66,10 +77,25 @@ def tools_part() -> str:
     return "\n".join(_tool(schema) for schema in tool_schemas())
 
 
+def measured_part() -> str:
+    """Show the most telling figures of the write benchmark.
+
+    Raises:
+        ValueError: The results are not those of a whole run.
+    """
+    results = (ROOT / "benchmarks/results/writes.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")[1:5]] for line in results.splitlines() if line.startswith("|")]
+    figures = {what: shown for what, *shown in cells}
+    if missing := MEASURED.keys() - figures.keys():
+        raise ValueError(f"benchmarks/results/writes.md is not of a whole run, it lacks: {sorted(missing)}")
+    return _table(("", "Ours", "Peer", "Ratio"), [(title, *figures[what]) for what, title in MEASURED.items()])
+
+
 PARTS: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
-    "settings": ("configuration.md", settings_part),
-    "verbs": ("cli.md", verbs_part),
-    "tools": ("tools.md", tools_part),
+    "settings": ("docs/reference/configuration.md", settings_part),
+    "verbs": ("docs/reference/cli.md", verbs_part),
+    "tools": ("docs/reference/tools.md", tools_part),
+    "measured": ("README.md", measured_part),
 }
 
 
@@ -90,7 +116,7 @@ def renewed(page: str, name: str, part: str) -> str:
 def pages() -> Iterator[tuple[Path, str]]:
     """Yield each page that has a generated part, with its contents as they ought to be."""
     for name, (file, make) in PARTS.items():
-        path = REFERENCE / file
+        path = ROOT / file
         yield path, renewed(path.read_text(encoding="utf-8"), name, make())
 
 
