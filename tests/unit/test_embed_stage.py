@@ -13,6 +13,7 @@ from tests.support.faulty import FaultyEmbedder, FaultyQueue
 from tests.support.inprocess import GUARD, embed_breaker, until
 
 from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.application import embed
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.embed import PROBE, EmbedStage
 from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected, StoreUnavailable
@@ -237,6 +238,35 @@ async def test_an_embedder_that_is_down_costs_no_row_and_everything_is_embedded_
 
     assert await bench.vectors() == 20
     assert await bench.backlog() == EmbeddingBacklog(waiting=0, parked=0)
+
+
+async def test_an_embedder_that_answers_every_third_call_gives_every_row_its_vector_and_is_reported_now_and_then(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = Bench(breaker=embed_breaker(failures=3), parallel=1)
+    await bench.store_notes(*notes(20))
+    bench.embedder.storing.come(*[DOWN, DOWN, None] * 400)
+    with caplog.at_level(logging.INFO):
+        await bench.embed_all()
+
+    assert await bench.vectors() == 20
+    assert await bench.backlog() == EmbeddingBacklog(waiting=0, parked=0)
+    told = [record for record in caplog.records if getattr(record, "action", "") in {"embed.stopped", "embed.again"}]
+    assert len(told) <= 2 + bench.embedder.storing.calls // 2
+
+
+async def test_an_embedder_that_fails_on_every_text_but_the_probe_is_not_asked_without_pause(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed, "PROBE_PAUSES", (3_600.0,))
+    await bench.store_notes("the vault is number 13")
+    bench.embedder.storing.come(*[DOWN, DOWN, None] * 400)
+    async with bench.running():
+        await until(lambda: bench.embedder.storing.calls >= 5)
+        claims = bench.queue.asking.calls
+        await until(lambda: bench.queue.asking.calls >= claims + 5)
+
+    assert bench.embedder.storing.calls == 5
 
 
 async def test_rows_wait_for_as_long_as_the_endpoint_asks(bench: Bench) -> None:

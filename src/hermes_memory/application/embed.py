@@ -158,7 +158,7 @@ class EmbedStage:
         generation = await self._fitting()
         if generation is None:
             return TROUBLE_SECONDS
-        if pause := await self._embedder_pause():
+        if pause := await self._embedder_pause(work, generation):
             await self._give_ready_back()
             return pause
         self._calibrate_beside(work, generation)
@@ -212,23 +212,36 @@ class EmbedStage:
         )
         return False
 
-    async def _embedder_pause(self) -> float:
+    async def _embedder_pause(self, work: TaskGroup, generation: Generation) -> float:
         """Return how long to leave the embedder alone, 0 when it works. Probes it when it is time to.
 
         The probe is sent whether rows wait or not: recall asks the embedder only while the breaker lets it.
         """
         if self._calls.problem is None and self._breaker.state is BreakerState.CLOSED:
-            self._probes = 0
+            if not self._calls.unproven:
+                self._probes = 0
             return min(self._throttle.pause, IDLE_SECONDS)
         wait = self._breaker.retry_after
         wait = IDLE_SECONDS if wait is None else max(wait, self._probe_at - time.monotonic())
         if wait > 0:
             return min(wait, IDLE_SECONDS)
-        if await self._calls.probe():
-            return 0.0
+        works = await (self._tried(work, generation) if self._calls.relapsed else self._calls.probe())
         self._probe_at = time.monotonic() + PROBE_PAUSES[min(self._probes, len(PROBE_PAUSES) - 1)]
         self._probes += 1
-        return min(PROBE_PAUSES[0], IDLE_SECONDS)
+        return 0.0 if works else min(PROBE_PAUSES[0], IDLE_SECONDS)
+
+    async def _tried(self, work: TaskGroup, generation: Generation) -> bool:
+        """Let a batch be the probe, and tell whether the embedder works.
+
+        One that answers every third call, as behind a balancer with two dead servers, may answer the probes alone.
+        """
+        if not self._ready:
+            await self._claim(generation)
+        if self._flying or not self._ready:
+            return await self._calls.probe()
+        self._flying += 1
+        await self._fly(self._ready.popleft(), work)
+        return self._calls.problem is None
 
     def _calibrate_beside(self, work: TaskGroup, generation: Generation) -> None:
         if generation.unrelated is None and time.monotonic() >= self._measure_at:

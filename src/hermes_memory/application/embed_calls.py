@@ -54,6 +54,11 @@ class EmbedCalls:
 
     Whenever a call fails, a harmless text is sent: if that fails too, the fault is the embedder's own, `problem` says
     what it is, and nothing is held against any text. A probe that fails changes nothing else.
+
+    Attributes:
+        problem: Why no vectors are made, None when they are.
+        unproven: A probe was answered after a failure, and no text since.
+        relapsed: And when texts were sent then, all failed again: the next probe says nothing that they would not.
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class EmbedCalls:
         self._timeout = timeout
         self._clock = clock
         self.problem: str | None = None
+        self.unproven = False
+        self.relapsed = False
 
     async def vectors(self, texts: Sequence[str], *, whole: bool = True) -> list[Answer]:
         """Return an answer for each text, in their order.
@@ -94,6 +101,7 @@ class EmbedCalls:
         except EmbeddingRejected as error:
             return await self._sorted_out(texts, str(error), whole=whole)
         self._throttle.answered(began)
+        self._note_success()
         return [*vectors]
 
     async def probe(self) -> bool:
@@ -109,7 +117,9 @@ class EmbedCalls:
             self._note_problem(error)
             return False
         if self.problem is not None:
-            logger.info("the embedder works again", extra={"action": "embed.again"})
+            if not self.relapsed:
+                logger.info("the embedder works again", extra={"action": "embed.again"})
+            self.unproven = True
         self.problem = None
         return True
 
@@ -141,9 +151,21 @@ class EmbedCalls:
             self._throttle.too_large(len(texts))
         return answers
 
+    def _note_success(self) -> None:
+        """Note that texts are embedded."""
+        if self.relapsed:
+            logger.info("the embedder works again", extra={"action": "embed.again"})
+        self.problem = None
+        self.unproven = self.relapsed = False
+
     def _note_problem(self, error: HermesMemoryError) -> None:
-        """Say once what is wrong with the embedder: loudly where it needs an operator, as for a key or a model."""
-        if self.problem is None:
+        """Say once what is wrong with the embedder: loudly where it needs an operator, as for a key or a model.
+
+        One that answers only now and then is not reported anew after each answer to a probe.
+        """
+        if self.problem is None and self.unproven:
+            self.relapsed = True
+        elif self.problem is None:
             lasting = isinstance(error, EmbeddingRejected | EmbedderForbidden)
             level = logging.ERROR if lasting else logging.WARNING
             logger.log(level, "no vectors are made: %s", error, extra={"action": "embed.stopped"})
