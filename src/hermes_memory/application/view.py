@@ -45,6 +45,11 @@ class View:
     def __init__(
         self, services: Services, caller: Caller, *, write_timeout: float, read_timeout: float, patient: bool = True
     ) -> None:
+        """Serve `caller`; unless told otherwise, writes and reads are worth so many seconds.
+
+        Args:
+            patient: See `Memory.view_of`.
+        """
         self._patient = patient
         self._services = services
         self.caller = caller

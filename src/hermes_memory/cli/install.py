@@ -40,7 +40,7 @@ def carry_out(given: argparse.Namespace) -> int:
 def _removal_line(removal: shim.RemovalResult) -> str:
     if not removal.removed:
         return f"nothing to remove at {removal.path}"
-    return "\n".join((f"removed {removal.path}", *map(_aside_line, removal.set_aside)))
+    return "\n".join((f"removed {removal.path}, and the hook", *map(_aside_line, removal.set_aside)))
 
 
 def _aside_line(place: Path) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -176,18 +176,6 @@ class BlockBuilder:
         yield Block(lexeme=STATISTICS_LEXEME, hi=0.0, count=len(self._lengths), packed=(total,))
         for lexeme in sorted(self._by_lexeme):
             yield from _blocks(lexeme, self._by_lexeme[lexeme])
-
-
-def build_blocks(documents: Iterable[Document]) -> list[Block]:
-    """Group a batch of documents of one theme into blocks, by lexeme, best first, the statistics block in front.
-
-    Raises:
-        InvalidInput: Two documents share a key, or a value is out of range.
-    """
-    builder = BlockBuilder()
-    for each in documents:
-        builder.add(each)
-    return list(builder.blocks())
 
 
 def _blocks(lexeme: str, packed: list[int]) -> Iterator[Block]:
