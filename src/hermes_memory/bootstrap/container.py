@@ -57,7 +57,7 @@ def _pool(settings: Settings, host: StoreHost) -> Pool:
     )
 
 
-def _store_host(settings: Settings, local: LocalHalf, embedder: Embedder | None, worker: Worker) -> StoreHost:
+def _store_host(settings: Settings, embedder: Embedder | None, worker: Worker) -> StoreHost:
     dsn = settings.dsn
     if dsn is not None:
         return FleetStore(dsn.get_secret_value)
@@ -153,7 +153,7 @@ class Container(containers.DeclarativeContainer):
     embedder = providers.Singleton(make_embedder, settings, secret)
 
     worker = providers.Singleton(Worker)
-    host = providers.Singleton(_store_host, settings, local, embedder, worker)
+    host = providers.Singleton(_store_host, settings, embedder, worker)
     pool = providers.Singleton(_pool, settings, host)
     delivery = providers.Singleton(_delivery, settings, pool, analyzer)
     search = providers.Singleton(PostgresSearch, pool)

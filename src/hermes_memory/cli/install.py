@@ -17,7 +17,7 @@ def register(verbs: Any) -> None:
     parser = verbs.add_parser("install", help="let the Hermes host find this memory (or --remove it)")
     home_option(parser)
     json_option(parser)
-    parser.add_argument("--remove", action="store_true", help="take the shim out again")
+    parser.add_argument("--remove", action="store_true", help="take shim and hook out again")
     parser.add_argument("--force", action="store_true", help="replace or remove a directory that is not ours")
     parser.set_defaults(carry_out=carry_out)
 
