@@ -13,10 +13,11 @@ from hermes_memory.cli.findings import Finding
 from hermes_memory.cli.spool_checks import spool_findings
 
 
-async def found(leader: int | None = None, **changes: Any) -> list[Finding]:
+async def found(leader: int | None = None, *, leads: bool = False, **changes: Any) -> list[Finding]:
     """Examine a spool that is well but for these changes."""
     status = await InProcess().memory.status()
-    return list(spool_findings(replace(status, leader=leader, spool=replace(status.spool, **changes))))
+    changed = replace(status, leader=leader, leads=leads, spool=replace(status.spool, **changes))
+    return list(spool_findings(changed))
 
 
 async def test_a_spool_that_is_well_gets_one_line_with_its_totals() -> None:
@@ -25,6 +26,13 @@ async def test_a_spool_that_is_well_gets_one_line_with_its_totals() -> None:
     assert finding.level == "ok"
     for part in ("2 writes wait", "10 accepted", "7 delivered", "1 refused", "process 4711"):
         assert part in finding.message
+
+
+async def test_a_command_that_delivers_itself_is_not_told_of_as_a_process_of_the_home() -> None:
+    (finding,) = await found(leader=4711, leads=True)
+
+    assert "this command does" in finding.message
+    assert "4711" not in finding.message
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ def spool_findings(status: Status) -> Iterator[Finding]:
     if not troubles:
         spool = status.spool
         totals = f"{spool.accepted} accepted ever, {spool.delivered} delivered, {spool.refused} refused"
-        yield _finding(Level.OK, f"{spool.depth} writes wait, {totals}; {leader_line(status.leader)}")
+        leader = leader_line(status.leader, leads=status.leads)
+        yield _finding(Level.OK, f"{spool.depth} writes wait, {totals}; {leader}")
 
 
 def other_spools(settings: Settings) -> Iterator[Finding]:

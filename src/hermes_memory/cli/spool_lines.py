@@ -26,8 +26,10 @@ def totals_line(status: SpoolStatus) -> str:
     )
 
 
-def leader_line(leader: int | None) -> str:
-    """Say who delivers."""
+def leader_line(leader: int | None, *, leads: bool = False) -> str:
+    """Say who delivers; `leads` when it is this command, for as long as it runs."""
+    if leads:
+        return "no agent of this home delivers: this command does, while it runs"
     if leader is None:
         return "nobody delivers: no agent of this home runs"
     return f"process {leader} delivers" if leader else "a process of this home delivers"

@@ -53,7 +53,7 @@ def _lines(status: Status) -> Iterator[str]:
         f"{spool.fill:.1%} of its room taken"
     )
     yield totals_line(spool)
-    yield f"leader     {leader_line(status.leader)}"
+    yield f"leader     {leader_line(status.leader, leads=status.leads)}"
     yield f"database   {status.installation.server if status.installation else status.store_problem}"
     if status.generation:
         yield f"vectors    {status.generation.model}, {status.generation.dimension} dimensions"
