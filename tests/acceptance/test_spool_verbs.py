@@ -17,7 +17,7 @@ from hermes_memory.adapters.spool.codec import decode
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.application import spool_desk
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
-from hermes_memory.bootstrap.spools import spool_of
+from hermes_memory.bootstrap.spools import spool_of, write_new
 from hermes_memory.cli.main import main
 from hermes_memory.cli.spool_checks import other_spools
 from hermes_memory.domain.model import Caller, OperationId, Role, SessionId, Subject, Theme
@@ -314,6 +314,21 @@ def test_an_export_follows_no_link_and_leaves_no_part_behind(spool: SqliteSpool,
     assert run("export", str(tmp_path / "link"))[0] == USAGE
     assert run("export", str(tmp_path / "absent" / "file"))[0] == ERROR
     assert not (tmp_path / "target").exists()
+
+
+def test_an_export_that_is_not_over_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+    file, seen = tmp_path / "export.jsonl", []
+
+    def lines() -> Iterator[str]:
+        for number in range(3):
+            yield "x" * 100_000
+            seen.append((number, file.read_text("utf-8")))
+
+    assert write_new(file, lines()) == 3
+    assert seen == [(0, ""), (1, ""), (2, "")]
+    assert file.read_text("utf-8") == f"{'x' * 100_000}\n" * 3
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_file_that_is_there_already_keeps_its_mode(spool: SqliteSpool, tmp_path: Path, run: Run) -> None:

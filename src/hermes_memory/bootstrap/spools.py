@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.files import PRIVATE_FILE
+from hermes_memory.adapters.spool.files import PRIVATE_FILE, sync_directory
 from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.bootstrap.destination import destination_of
@@ -148,22 +149,32 @@ def other_reports(settings: Settings) -> list[SpoolReport]:
 def write_new(path: Path, lines: Iterable[str]) -> int:
     """Write lines to a new file that nobody else can read, durably; return how many. A failure leaves no file.
 
+    Until all is written the file is empty, so that what a killed process leaves is not taken for the whole.
+
     Raises:
         InvalidInput: There is such a file already.
         OSError: It cannot be written.
     """
     try:  # a file that is there belongs to somebody else, so not even its mode is touched
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        os.close(_create(path))
     except FileExistsError as error:
         raise InvalidInput(f"{path} exists: name a new file", field="file") from error
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     written = 0
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with os.fdopen(_create(part), "w", encoding="utf-8") as file:
             for written, line in enumerate(lines, start=1):  # noqa: B007 - the last number is the answer
                 file.write(f"{line}\n")
             file.flush()
             os.fsync(file.fileno())
+        part.replace(path)
+        sync_directory(path.parent)
     except BaseException:
+        part.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         raise
     return written
+
+
+def _create(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
