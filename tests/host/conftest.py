@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes_memory.hermes.install import install
-from tests.support.hermes_host import HermesHost, wait_until_gone
+from tests.support.hermes_host import HermesHost, clear
 from tests.support.hermes_venv import host_python
 
 _SECONDS_A_TEST = 900
@@ -33,7 +33,7 @@ def bare_hermes(interpreter: Path, tmp_path: Path) -> Iterator[HermesHost]:
     host = HermesHost(python=interpreter, home=tmp_path / "hermes")
     host.home.mkdir()
     yield host
-    left = wait_until_gone(tmp_path)
+    left = clear(tmp_path)
     assert left == {}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hermes_memory.hermes.install import install
-from tests.support.hermes_host import HermesHost, ScenarioRun, wait_until_gone
+from tests.support.hermes_host import HermesHost, ScenarioRun, clear
 from tests.support.hermes_host_promises import require_in_time, require_prompt_exit
 
 
@@ -22,7 +22,7 @@ def home(interpreter: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     install(host.home)
     host.activate()
     yield host
-    left = wait_until_gone(directory)
+    left = clear(directory)
     assert left == {}
 
 

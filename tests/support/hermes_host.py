@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -169,4 +170,14 @@ def wait_until_gone(directory: Path) -> dict[int, str]:
         time.sleep(0.1)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
+    return left
+
+
+def clear(directory: Path) -> dict[int, str]:
+    """Wait as `wait_until_gone`, and remove the databases that root keeps elsewhere for the homes of a directory."""
+    left = wait_until_gone(directory)
+    for pointer in directory.rglob("hermes-memory/postgres/moved-to"):
+        place = Path(pointer.read_text(encoding="utf-8").strip())
+        left |= wait_until_gone(place)
+        shutil.rmtree(place)
     return left
