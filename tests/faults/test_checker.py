@@ -18,12 +18,13 @@ from hermes_memory.adapters.inmemory.embedder import hashed_vector
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.domain.errors import SpoolFull
-from hermes_memory.domain.model import Caller, Entry, OperationId, ReadPolicy, RowId, SessionId, Theme, Turn
+from hermes_memory.domain.model import Caller, OperationId, ReadPolicy, RowId, SessionId, Theme
 from hermes_memory.domain.operations import AddEntry, Effect, Operation, ReplaceEntry
 from hermes_memory.testing.making import add, by_content, next_moment, record, remove, replace, said
 from tests.support.checker import Verdict, judge
 from tests.support.evidence import Evidence, StoredChange, StoredEntry, StoredTurn
 from tests.support.journal import Event, Journal, Step, journalling, read_journals
+from tests.support.row_checks import embedded_texts
 
 MINE: Final = Caller(theme=Theme("mine"), session=SessionId("s"))
 COMMON: Final = Caller(theme=Theme("common"), session=SessionId("s"))
@@ -79,7 +80,6 @@ class Trial:
                 )
 
     async def verdict(self, **altered: object) -> Verdict:
-        rows: list[Entry | Turn] = [*self.records.entries.values(), *self.records.turns.values()]
         evidence = Evidence(
             entries=[
                 StoredEntry(id=e.id, theme=e.theme, subject=e.subject, target=e.target, content=e.content)
@@ -99,10 +99,10 @@ class Trial:
             ],
             changes=self.changes,
             outcomes=self.outcomes,
-            vectors={row.id: hashed_vector(row.content, DIMENSION) for row in rows},
             dead=self.dead,
         )
-        return await judge(self.events, changed(evidence, **altered))  # type: ignore[arg-type]
+        vectors = {row: hashed_vector(text, DIMENSION) for row, text in embedded_texts(evidence).items()}
+        return await judge(self.events, changed(evidence, **{"vectors": vectors, **altered}))  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from hermes_memory.adapters.inmemory.embedder import hashed_vector
+from hermes_memory.domain.chunks import ChunkPolicy
+from hermes_memory.domain.embedded_text import embedded_parts
 from hermes_memory.domain.model import OperationId, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import Effect, Operation, RecordDelegation, RecordTurns, row_id
 from tests.support.evidence import Evidence, StoredChange, StoredTurn
@@ -92,11 +94,10 @@ def index(evidence: Evidence) -> Iterator[str]:
 
 
 def vectors(evidence: Evidence) -> Iterator[str]:
-    """Yield rows without the vector of their present text, and vectors without a row."""
+    """Yield rows without the vector of their present text and surroundings, and vectors without a row."""
     if evidence.vectors is None:
         return
-    texts = {entry.id: entry.content for entry in evidence.entries}
-    texts.update({turn.id: turn.content for turn in evidence.turns})
+    texts = embedded_texts(evidence)
     for row in set(texts) - set(evidence.vectors):
         yield f"no vector: {texts[row]!r}"
     for row in set(evidence.vectors) - set(texts):
@@ -104,6 +105,16 @@ def vectors(evidence: Evidence) -> Iterator[str]:
     for row, vector in evidence.vectors.items():
         if row in texts and _cosine(vector, hashed_vector(texts[row], len(vector))) < ALIKE:
             yield f"stale vector: {texts[row]!r}"
+
+
+def embedded_texts(evidence: Evidence) -> dict[RowId, str]:
+    """Return what is embedded first of each row: of a turn, it begins with the end of the turn before it."""
+    texts = {entry.id: entry.content for entry in evidence.entries}
+    at = {(turn.theme, turn.subject, turn.session, turn.position): turn for turn in evidence.turns}
+    for (theme, subject, session, position), turn in at.items():
+        before = at.get((theme, subject, session, position - 1))
+        texts[turn.id] = embedded_parts(turn.content, ChunkPolicy(), before.content if before else "")[0]
+    return texts
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
