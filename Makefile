@@ -44,7 +44,7 @@ bench-writes: $(READY) ## Measure the write path beside the peer's, in ten minut
 	@$(BIN)/python -m benchmarks writes $(BENCH_ARGS)
 
 bench-recall: $(READY) ## Measure what recall finds among notes and sessions in six languages, in a minute
-	@$(BIN)/python -m benchmarks.recall.run $(BENCH_ARGS)
+	@$(BIN)/python -m benchmarks recall $(BENCH_ARGS)
 
 clean: ## Remove what the targets made
 	@rm -rf $(VENV) .venv-peer build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

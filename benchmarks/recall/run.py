@@ -1,16 +1,8 @@
-"""Measures what recall finds, through the public API on an embedded Postgres.
-
-    python -m benchmarks.recall.run                       # with the default embedder
-    python -m benchmarks.recall.run --embedder none       # by text alone
-
-Results go to benchmarks/results, as JSON and as a Markdown table.
-"""
+"""Measures what recall finds, through the public API on an embedded Postgres."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +10,6 @@ from statistics import fmean, median
 from time import perf_counter
 from typing import Any, Final
 
-from benchmarks.kit.report import RESULTS, save
 from benchmarks.kit.workplace import workplace
 from benchmarks.recall.corpus import Question, Theme, themes
 from hermes_memory import Settings, open_memory
@@ -78,7 +69,9 @@ def judged(question: Question, theme: str, hits: Sequence[Ranked]) -> dict[str, 
 
 async def measure(embedder: str, directory: Path) -> dict[str, Any]:
     """Store the corpus and ask all questions, each within its theme and in all themes together."""
-    settings = Settings(home=directory, embedder=embedder, spool_sync="NORMAL")
+    home, state = directory / "home", directory / "state"
+    home.mkdir()
+    settings = Settings(home=home, state_directory=state, embedder=embedder, spool_sync="NORMAL")
     async with open_memory(settings) as memory:
         corpus = list(themes())
         for theme in corpus:
@@ -142,24 +135,5 @@ def page(results: dict[str, Any]) -> str:
 def run(embedder: str) -> dict[str, Any]:
     """Run the whole benchmark in a directory of its own."""
     with workplace() as directory:
-        home = directory / "home"
-        home.mkdir()
-        results = asyncio.run(measure(embedder, home))
+        results = asyncio.run(measure(embedder, directory))
     return {**results, "summary": {name: summary(results[name]) for name in ("within", "across")}}
-
-
-def main() -> int:
-    """Measure, print and save."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.recall.run", description=__doc__)
-    parser.add_argument("--embedder", choices=["local", "none"], default="local")
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIRECTORY")
-    given = parser.parse_args()
-    results = run(given.embedder)
-    markdown = page(results)
-    save("recall" if given.embedder == "local" else f"recall-{given.embedder}", results, markdown, given.results)
-    print(markdown)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
