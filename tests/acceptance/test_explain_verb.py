@@ -76,7 +76,7 @@ async def test_a_budget_of_tokens_cuts_what_it_has_no_room_for() -> None:
     assert document["fates"]["returned"] > 0
 
 
-@pytest.mark.parametrize("wrong", [("--row", "no-id"), ("--floor", "low"), ("--tokens", "few")])
+@pytest.mark.parametrize("wrong", [("--row", "no-id"), ("--floor", "low"), ("--tokens", "few"), ("--tokens", "-5")])
 def test_what_cannot_be_understood_is_refused(wrong: tuple[str, str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["explain", QUESTION, *wrong])

@@ -340,6 +340,8 @@ async def test_the_profile_lists_entries_most_recently_changed_first(memory: Mem
 WRONG_CALLS: dict[str, tuple[str, Callable[[View], Awaitable[object]]]] = {
     "no limit": ("limit", lambda desk: desk.recall("x", limit=0)),
     "a high limit": ("limit", lambda desk: desk.recall("x", limit=201)),
+    "a floor that is no number": ("floor", lambda desk: desk.recall("x", floor=float("nan"))),
+    "a negative floor": ("floor", lambda desk: desk.recall("x", floor=-0.1)),
     "an empty scope": ("scope", lambda desk: desk.recall("x", scope="  ")),
     "no scope at all": ("scope", lambda desk: desk.recall("x", scope=cast("str", None))),
     "a subject's scope without one": ("scope", lambda desk: desk.recall("x", scope="subject")),

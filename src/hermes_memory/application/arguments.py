@@ -43,6 +43,16 @@ def require_limit(limit: object, *, most: int) -> None:
         raise InvalidInput(f"limit must be from 1 to {most}", field="limit")
 
 
+def require_floor(floor: object) -> None:
+    """Make sure that a floor is a number from 0 to 1, as scores are. NaN would let everything through.
+
+    Raises:
+        InvalidInput: It is not.
+    """
+    if not isinstance(floor, int | float) or not 0 <= floor <= 1:
+        raise InvalidInput("a floor is a score, from 0 to 1", field="floor")
+
+
 def parse_target(value: str) -> Target:
     """Return the target of this name.
 

@@ -8,7 +8,14 @@ from uuid import UUID
 
 from hermes_memory.application.accept import Said
 from hermes_memory.application.answers import RecallRequest, RecallResult
-from hermes_memory.application.arguments import parse_role, parse_target, require_limit, row_named, seconds
+from hermes_memory.application.arguments import (
+    parse_role,
+    parse_target,
+    require_floor,
+    require_limit,
+    row_named,
+    seconds,
+)
 from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.forgetting import await_forgetting
 from hermes_memory.application.services import Services
@@ -242,13 +249,13 @@ class View:
             scope: `current`, `session`, `subject`, `all`, the name of a theme, or a scope object.
             kinds: Entries, turns, or both.
             target: Only entries of this target.
-            floor: Fused score below which nothing is returned.
+            floor: Fused score below which nothing is returned, from 0 to 1.
             exclude: Contents not to return.
             window: A session, and the time since when its turns are in view: those are not returned either.
             timeout: Seconds the answer is worth.
 
         Raises:
-            InvalidInput: The limit or the scope is unusable.
+            InvalidInput: The limit, the floor or the scope is unusable.
             NotVisible: The scope names a governed theme that the caller is not in. Any other theme that the caller may
                 not read looks like an empty one.
             StoreUnavailable: The database is out of reach.
@@ -258,6 +265,7 @@ class View:
         if not isinstance(query, str):
             raise InvalidInput("a query is text", field="query")
         require_limit(limit, most=200)
+        require_floor(floor)
         allowed = seconds(timeout, self._read_timeout)
         space = SearchSpace(
             scope=self._scope(scope), kinds=kinds, target=parse_target(target) if target is not None else None

@@ -39,11 +39,20 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--floor", type=float, default=0.0, help="score below which nothing counts; default: %(default)s"
     )
-    parser.add_argument("--tokens", type=int, metavar="N", help="tokens that the hits may take; default: any number")
+    parser.add_argument(
+        "--tokens", type=_tokens, metavar="N", help="tokens that the hits may take; default: any number"
+    )
     parser.add_argument(
         "--show", type=int, default=SHOWN, metavar="N", help="how many candidates to tell of; default: %(default)s"
     )
     parser.set_defaults(carry_out=carry_out)
+
+
+def _tokens(text: str) -> int:
+    tokens = int(text)
+    if tokens < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return tokens
 
 
 def carry_out(given: argparse.Namespace) -> int:
