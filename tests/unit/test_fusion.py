@@ -72,7 +72,7 @@ def test_a_half_life_of_nothing_is_refused() -> None:
 
 def test_text_and_meaning_add_up() -> None:
     (only_text, both, only_meaning) = fused(
-        text(entry(1), 0.4),
+        Candidate(row=entry(1), bm25=0.4 * BEST, cosine=0.0),
         Candidate(row=entry(2), bm25=0.4 * BEST, cosine=0.6),
         Candidate(row=entry(3), cosine=0.6),
     )
@@ -140,6 +140,14 @@ def test_what_lies_in_the_future_does_not_grow_with_decay() -> None:
     (future, present) = fused(text(entry(1, days=300), 0.5), text(entry(2), 0.5), weights=weights)
 
     assert future.score == present.score
+
+
+def test_a_row_that_waits_for_its_vector_is_taken_to_mean_what_its_words_say() -> None:
+    fresh, known = entry(1), entry(2)
+    waiting, embedded = fused(text(fresh, 0.36), Candidate(row=known, bm25=0.25 * BEST, cosine=0.5))
+
+    assert waiting.parts["cosine"] == pytest.approx(0.3 * waiting.parts["text"])
+    assert waiting.score > embedded.score
 
 
 def test_a_missing_embedder_does_not_lower_the_scale() -> None:

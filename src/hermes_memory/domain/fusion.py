@@ -148,12 +148,17 @@ def fuse_scores(
 ) -> list[Ranked]:
     """Score each candidate by text, meaning, surroundings and age. One candidate a row; the order is kept.
 
-    Surroundings are those among the candidates: a neighbour that no leg found adds nothing.
+    Surroundings are those among the candidates: a neighbour that no leg found adds nothing. A row without a cosine
+    among others that have theirs waits for its vector: it is taken to mean as much as its words say, or what was kept a
+    moment ago would stand below older rows that fit less.
     """
-    best = statistics.best_bm25
-    signals = [_Signals(text_score(c.bm25, best), weights.cosine * calibration(c.cosine)) for c in candidates]
+    with_cosine = any(candidate.cosine is not None for candidate in candidates)
+    signals = [
+        _signals(text_score(c.bm25, statistics.best_bm25), c.cosine, weights, calibration, waits=with_cosine)
+        for c in candidates
+    ]
     sessions = _sessions(candidates, signals)
-    ceiling = weights.ceiling(with_cosine=any(candidate.cosine is not None for candidate in candidates))
+    ceiling = weights.ceiling(with_cosine=with_cosine)
     ranked = []
     for candidate, own in zip(candidates, signals, strict=True):
         row = candidate.row
@@ -171,6 +176,13 @@ class _Signals(NamedTuple):
 
     text: float
     cosine: float
+
+
+def _signals(
+    text: float, cosine: float | None, weights: RankingWeights, calibration: CosineCalibration, *, waits: bool
+) -> _Signals:
+    meaning = text if cosine is None and waits else calibration(cosine)
+    return _Signals(text, weights.cosine * meaning)
 
 
 @dataclass(slots=True)
