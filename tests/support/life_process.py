@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from tests.support.journal import Journal, journalling
 ENOUGH: Final = 40
 """Writes after which a process may end."""
 PATIENCE: Final = 60.0
+_NOTING: Final = ExitStack()
 PAUSE: Final = 0.03
 """Seconds between two exchanges of a writer, so that those who deliver keep up on a busy machine."""
 
@@ -256,8 +258,9 @@ WAYS: Final[dict[str, Callable[[Agent], None]]] = {
 def main(how: str, journals: str, home: str) -> None:
     place = Path(home)
     place.mkdir(exist_ok=True)
-    with journalling(Journal(Path(journals), home)):
-        WAYS[how](Agent(place).start("s1", agent_identity=place.name))
+    # Never left: threads that write go on until the interpreter stops them, after this function has ended.
+    _NOTING.enter_context(journalling(Journal(Path(journals), home)))
+    WAYS[how](Agent(place).start("s1", agent_identity=place.name))
 
 
 if __name__ == "__main__":
