@@ -9,11 +9,17 @@ from types import FrameType
 from typing import Final
 
 import benchmarks.embedding.command
+import benchmarks.filtered.command
 import benchmarks.recall.command
 import benchmarks.writes.command
 from benchmarks.kit.command import carry_out
 
-BENCHMARKS: Final = (benchmarks.writes.command, benchmarks.embedding.command, benchmarks.recall.command)
+BENCHMARKS: Final = (
+    benchmarks.writes.command,
+    benchmarks.embedding.command,
+    benchmarks.recall.command,
+    benchmarks.filtered.command,
+)
 
 
 def main() -> int:

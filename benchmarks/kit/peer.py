@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 PEER: Final = "hermes-memory-pgvector==1.0.0"
+PEER_PLACE: Final = Path(__file__).resolve().parents[2] / ".venv-peer"
 INSTALL_SECONDS: Final = 120.0
 
 
@@ -32,6 +33,16 @@ async def installed(directory: Path) -> dict[str, str]:
     """Return the versions of what the environment in `directory` holds."""
     listed = json.loads(await _pip(directory, "list", "--format", "json"))
     return {package["name"]: package["version"] for package in listed}
+
+
+async def migrate_peer(python: Path, admin_dsn: str, role: str) -> None:
+    """Make its tables in a database, for this runtime role.
+
+    Raises:
+        RuntimeError: They could not be made.
+        TimeoutError: It took too long.
+    """
+    await _run(str(python), "-m", "hermes_pgvector", "migrate", "--admin-dsn", admin_dsn, "--runtime-role", role)
 
 
 async def _pip(directory: Path, *arguments: str) -> bytes:

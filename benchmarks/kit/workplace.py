@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -38,20 +38,20 @@ def workplace() -> Iterator[Path]:
 
 
 @contextmanager
-def embedded_server(directory: Path) -> Iterator[str]:
-    """Run an embedded Postgres in a directory and hand out its superuser's DSN."""
-    server = _supervisor(directory)
+def embedded_server(directory: Path, settings: Mapping[str, str] = SERVER_SETTINGS) -> Iterator[str]:
+    """Run an embedded Postgres with these settings in a directory and hand out its superuser's DSN."""
+    server = _supervisor(directory, settings)
     try:
         yield server.acquire().dsn()
     finally:
         server.release()
 
 
-def _supervisor(directory: Path) -> EmbeddedPostgres:
+def _supervisor(directory: Path, settings: Mapping[str, str] = SERVER_SETTINGS) -> EmbeddedPostgres:
     # Nothing of it is kept, so nothing need be written out at its end.
     return EmbeddedPostgres(
         directory / "postgres",
-        settings=SERVER_SETTINGS,
+        settings=settings,
         state_directory=directory / "state",
         start_timeout=60.0,
         stop_timeout=0.5,

@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.kit.agents import AgentDied
 from benchmarks.kit.clock import Clock
 from benchmarks.kit.ground import ground
 from benchmarks.kit.machine import Load, describe
-from benchmarks.kit.peer import PEER, install_peer, installed
+from benchmarks.kit.peer import PEER, PEER_PLACE, install_peer, installed
 from benchmarks.kit.report import circumstances, table
 from benchmarks.writes.accept import measure_accept
 from benchmarks.writes.backlog import measure_backlog
@@ -26,7 +25,6 @@ from benchmarks.writes.summary import lines
 from benchmarks.writes.throughput import measure_throughput
 
 CLEAN_UP_SECONDS: Final = 15.0
-PEER_PLACE: Final = Path(__file__).resolve().parents[2] / ".venv-peer"
 
 PARTS: Final[dict[str, Callable[[Stage], Awaitable[Record]]]] = {
     "accept": measure_accept,

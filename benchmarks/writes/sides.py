@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Mapping
@@ -16,10 +15,10 @@ import hermes_memory
 from benchmarks.kit.agents import Agent
 from benchmarks.kit.databases import Databases
 from benchmarks.kit.embeddings import DIMENSION, MODEL, Endpoint
+from benchmarks.kit.peer import migrate_peer
 from hermes_memory.settings import ENV_PREFIX, Settings
 
 AGENT: Final = str(Path(__file__).with_name("agent.py"))
-MIGRATE_SECONDS: Final = 60.0
 PARTITIONS: Final = 8
 """As the embedded database of a home has them."""
 
@@ -168,16 +167,7 @@ class Peer(_Common):
     async def install(self) -> None:
         self.role = await self._databases.make_role("peer")
         self._template = await self._databases.create()
-        process = await asyncio.create_subprocess_exec(
-            str(self._python),
-            *("-m", "hermes_pgvector", "migrate"),
-            *("--admin-dsn", self._databases.dsn(self._template), "--runtime-role", self.role),
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        _, complaints = await asyncio.wait_for(process.communicate(), MIGRATE_SECONDS)
-        if process.returncode:
-            raise RuntimeError(f"the peer's migration failed: {complaints.decode(errors='replace')[-2000:]}")
+        await migrate_peer(self._python, self._databases.dsn(self._template), self.role)
 
     def agent(self, bench: Bench, *, sync: str = "FULL", first: int = 0, probe: Path | None = None) -> Agent:
         config = {
