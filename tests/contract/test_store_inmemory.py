@@ -9,7 +9,7 @@ import pytest
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import Analyzer
-from hermes_memory.domain.model import ReadPolicy, RowId, Theme
+from hermes_memory.domain.model import ReadPolicy, RowId, Subject, Theme
 from hermes_memory.testing import CONTRACT_GENERATION, StoreUnderTest
 from hermes_memory.testing.store_contract import StoreContract
 
@@ -25,7 +25,7 @@ class Levers:
     async def set_policy(self, policy: ReadPolicy) -> None:
         self.store.set_policy(policy)
 
-    async def grant(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
+    async def grant(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
         self.store.grant(reader, source, expires_at=expires_at)
 
     async def erase_turn(self, row: RowId) -> None:

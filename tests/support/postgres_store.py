@@ -15,7 +15,7 @@ from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import Analyzer
-from hermes_memory.domain.model import ReadPolicy, RowId, Theme
+from hermes_memory.domain.model import ReadPolicy, RowId, Subject, Theme
 from hermes_memory.testing import CONTRACT_GENERATION, StoreUnderTest
 from tests.support.postgres import TestServer
 
@@ -90,12 +90,13 @@ class Installation:
         """Set the read policy."""
         await self.administer(f"update hermes_memory.installation set read_policy = '{policy}'")
 
-    async def grant(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
-        """Let a theme read another."""
+    async def grant(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
+        """Let a theme, or somebody, read another theme."""
+        theme, subject = ("", reader) if isinstance(reader, bytes) else (reader, b"")
         await self.administer(
-            "insert into hermes_memory.theme_grants (reader, source, expires_at) values ($1, $2, $3) "
-            "on conflict (reader, source) do update set expires_at = excluded.expires_at",
-            *(reader, source, expires_at),
+            "insert into hermes_memory.theme_grants (reader, subject, source, expires_at) values ($1, $2, $3, $4) "
+            "on conflict (reader, subject, source) do update set expires_at = excluded.expires_at",
+            *(theme, subject, source, expires_at),
         )
 
     async def erase_turn(self, row: RowId) -> None:

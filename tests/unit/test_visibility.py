@@ -62,11 +62,9 @@ def test_visible_means_mine_or_nobodys_in_a_theme_i_may_read(
 ) -> None:
     theme, subject = row
     mine = subject is not None and subject == caller.subject
-    may_read = (
-        theme == caller.theme
-        or access.policy is ReadPolicy.OPEN
-        or (access.policy is ReadPolicy.GRANTS and theme in access.grants)
-    )
+    granted = theme in access.grants and access.policy is not ReadPolicy.OWN
+    among_agents = access.policy is ReadPolicy.OPEN and caller.subject is None
+    may_read = theme == caller.theme or (theme not in SINKS and (granted or among_agents))
 
     assert visible(theme, subject, caller, access) is (mine or (subject is None and may_read))
 
@@ -155,6 +153,15 @@ def test_the_policy_decides_whether_themes_read_each_other(
     policy: ReadPolicy, grants: frozenset[Theme], seen: bool
 ) -> None:
     assert visible(SALES, None, Caller(theme=MARKETING), Access(policy=policy, grants=grants)) is seen
+
+
+@pytest.mark.parametrize("theme", [MARKETING, DIRECT_MESSAGES, GROUPS, BENCHMARKS])
+def test_who_writes_to_an_open_agent_reads_no_other_agent_unless_granted(theme: Theme) -> None:
+    asking = Caller(theme=theme, subject=BOB)
+
+    assert not visible(SALES, None, asking, Access(policy=ReadPolicy.OPEN))
+    assert visible(SALES, None, asking, Access(policy=ReadPolicy.OPEN, grants=frozenset({SALES})))
+    assert not visible(SALES, None, asking, Access(policy=ReadPolicy.OWN, grants=frozenset({SALES})))
 
 
 def test_two_contacts_in_direct_messages_do_not_see_each_other() -> None:

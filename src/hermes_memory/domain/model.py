@@ -74,7 +74,10 @@ class Origin(StrEnum):
 
 
 class ReadPolicy(StrEnum):
-    """Which ordinary themes may read each other: all of them, those with a grant, or none."""
+    """Which ordinary themes may read each other: all of them, those with a grant, or none.
+
+    Who speaks with a person or a group needs a grant where others are open to each other.
+    """
 
     OPEN = "open"
     GRANTS = "grants"

@@ -2,6 +2,9 @@
 
 A row is visible when its subject is the caller's, or when it has no subject and its theme is the caller's own or one
 the caller may read. Sinks need no clause of their own, because every row in a sink carries a subject.
+
+Agents may read each other; people and groups may not read agents. Whoever can write to an agent's phone number would
+otherwise read, by asking for it, what all agents of the installation know.
 """
 
 from __future__ import annotations
@@ -31,11 +34,17 @@ class Access:
 
     Attributes:
         policy: Whether ordinary themes read each other.
-        grants: Themes granted to the caller's theme and not expired. They count under `ReadPolicy.GRANTS`.
+        grants: Themes granted to the caller's theme or subject and not expired. They count under `ReadPolicy.GRANTS`,
+            and under `ReadPolicy.OPEN` for who speaks with somebody.
     """
 
     policy: ReadPolicy = ReadPolicy.OPEN
     grants: frozenset[Theme] = frozenset()
+
+
+def with_somebody(caller: Caller) -> bool:
+    """Tell whether a person, a group or a benchmark is on the other side, and not the agent alone."""
+    return caller.subject is not None or caller.theme in SINKS
 
 
 def readable(theme: Theme, caller: Caller, access: Access) -> bool:
@@ -46,7 +55,7 @@ def readable(theme: Theme, caller: Caller, access: Access) -> bool:
         return False
     match access.policy:
         case ReadPolicy.OPEN:
-            return True
+            return not with_somebody(caller) or theme in access.grants
         case ReadPolicy.GRANTS:
             return theme in access.grants
         case ReadPolicy.OWN:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from hermes_memory.domain.model import ReadPolicy, RowId, Theme
+from hermes_memory.domain.model import ReadPolicy, RowId, Subject, Theme
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.installation import StoreInspector
@@ -25,9 +25,9 @@ class SetPolicy(Protocol):
 
 
 class Grant(Protocol):
-    """Lets one ordinary theme read another under `ReadPolicy.GRANTS`."""
+    """Lets one ordinary theme, or somebody, read another theme; see `hermes_memory.domain.visibility.Access`."""
 
-    async def __call__(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
+    async def __call__(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
         """Grant `reader` the subject-less rows of `source`, for ever or until a time."""
 
 

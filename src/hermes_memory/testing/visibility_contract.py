@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from hermes_memory.domain.model import (
+    DIRECT_MESSAGES,
     SINKS,
     Caller,
     Entry,
@@ -22,6 +24,8 @@ from hermes_memory.domain.operations import ById, Effect
 from hermes_memory.domain.visibility import changeable, readable
 from hermes_memory.ports.reading import SearchSpace
 from hermes_memory.testing.making import (
+    ANA,
+    BEN,
     DESK,
     HOME,
     PATIENCE,
@@ -144,6 +148,27 @@ class VisibilityContract:
         assert await read(store, ours.row, SALES_DESK) is None
         await store.set_policy(ReadPolicy.OWN)
         assert await read(store, theirs.row, DESK) is None
+
+    async def test_an_open_installation_is_open_to_agents_and_not_to_who_writes_to_them(
+        self, store: StoreUnderTest
+    ) -> None:
+        row = await stored(store, add("price list", SALES_DESK))
+        contact = Caller(theme=DIRECT_MESSAGES, subject=ANA)
+
+        assert await read(store, row, DESK) is not None
+        for asking in (contact, replace(DESK, subject=ANA)):
+            assert await read(store, row, asking) is None
+            assert list(await store.reader.themes(asking, timeout=PATIENCE)) == []
+
+    async def test_somebody_who_was_granted_a_theme_reads_it_wherever_they_speak(self, store: StoreUnderTest) -> None:
+        row = await stored(store, add("price list", SALES_DESK))
+        await store.grant(ANA, SALES)
+
+        for policy, seen in ((ReadPolicy.OPEN, True), (ReadPolicy.GRANTS, True), (ReadPolicy.OWN, False)):
+            await store.set_policy(policy)
+            for asking in (Caller(theme=DIRECT_MESSAGES, subject=ANA), replace(DESK, subject=ANA)):
+                assert (await read(store, row, asking) is not None) is seen
+            assert await read(store, row, Caller(theme=DIRECT_MESSAGES, subject=BEN)) is None
 
 
 async def _listed(setting: Setting, caller: Caller, scope: Scope) -> set[RowId]:

@@ -57,11 +57,12 @@ class Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Rows, a policy, grants (pairs of ordinary themes: reader, source) and who asks."""
+    """Rows, a policy, grants (pairs: reading theme or subject, and ordinary theme read) and who asks."""
 
     spots: tuple[Spot, ...]
     policy: ReadPolicy
     grants: frozenset[tuple[int, int]]
+    personal_grants: frozenset[tuple[int, int]]
     callers: tuple[Spot, ...]
 
 
@@ -98,6 +99,7 @@ worlds: Final = st.builds(
     spots=st.lists(_spots(), min_size=6, max_size=14).map(tuple),
     policy=st.sampled_from(ReadPolicy),
     grants=st.frozensets(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=4),
+    personal_grants=st.frozensets(st.tuples(st.integers(1, 2), st.integers(0, 2)), max_size=2),
     callers=st.lists(_spots(), min_size=2, max_size=2, unique=True).map(tuple),
 )
 
@@ -122,14 +124,21 @@ class Setting:
 
     def access(self, caller: Caller) -> Access:
         """Return what the world's grants give a caller."""
-        granted = {self.themes[source] for reader, source in self.world.grants if self.themes[reader] == caller.theme}
-        return Access(policy=self.world.policy, grants=frozenset(granted))
+        to_theme = {source for reader, source in self.world.grants if self.themes[reader] == caller.theme}
+        to_subject = {source for somebody, source in self.world.personal_grants if self._is(caller, somebody)}
+        granted = frozenset(self.themes[source] for source in to_theme | to_subject)
+        return Access(policy=self.world.policy, grants=granted)
+
+    def _is(self, caller: Caller, subject: int) -> bool:
+        return caller.subject == self.subjects[subject]
 
     async def build(self) -> None:
         """Store the rows of the world, embed them, and set policy and grants."""
         await self.store.set_policy(self.world.policy)
         for reader, source in sorted(self.world.grants):
             await self.store.grant(self.themes[reader], self.themes[source])
+        for somebody, source in sorted(self.world.personal_grants):
+            await self.store.grant(Subject(self.subjects[somebody] or b""), self.themes[source])
         operations = [self._operation(index, spot) for index, spot in enumerate(self.world.spots)]
         await self.store.delivery.apply(operations)
         for spot, operation in zip(self.world.spots, operations, strict=True):

@@ -67,8 +67,10 @@ class Records:
         turn_counts: Turns stored in each session, which is the position of its next one.
         turn_places: The turn at each position of a session.
         unembedded: Turns that are to have no vector.
+        history: What became of entries, in the order in which it happened.
+        accepted: When each turn was accepted.
         parents: The session that each session was started by.
-        grants: (reader, source) to the end of the grant, None for never.
+        grants: (reading theme or subject, source) to the end of the grant, None for never.
     """
 
     analyze: Callable[[str], Sequence[str]]
@@ -87,7 +89,7 @@ class Records:
     parents: dict[SessionKey, SessionId] = field(default_factory=dict)
     delegations: list[RecordDelegation] = field(default_factory=list)
     themes: set[Theme] = field(default_factory=set)
-    grants: dict[tuple[Theme, Theme], datetime | None] = field(default_factory=dict)
+    grants: dict[tuple[Theme | Subject, Theme], datetime | None] = field(default_factory=dict)
     delivered: dict[OperationId, Delivered] = field(default_factory=dict)
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
     vectors: dict[RowId, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
@@ -99,7 +101,7 @@ class Records:
         granted = (
             source
             for (reader, source), until in self.grants.items()
-            if reader == caller.theme and (until is None or until > now)
+            if reader in {caller.theme, caller.subject} and (until is None or until > now)
         )
         return Access(policy=self.policy, grants=frozenset(granted))
 

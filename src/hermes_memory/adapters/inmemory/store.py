@@ -90,12 +90,12 @@ class InMemoryStore:
         """Set which themes read each other."""
         self._records.policy = policy
 
-    def grant(self, reader: Theme, source: Theme, *, expires_at: datetime | None = None) -> None:
-        """Let a theme read the subject-less rows of another under `ReadPolicy.GRANTS`, for ever or until a time.
+    def grant(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
+        """Let a theme, or somebody in whatever theme, read the subject-less rows of another, for ever or until a time.
 
         Raises:
-            InvalidInput: The source is a governed theme, which nobody can be granted.
+            InvalidInput: The source is a governed theme, which nobody can be granted, or so is the reader.
         """
-        if source in SINKS:
-            raise InvalidInput("a governed theme cannot be granted", field="source")
+        if SINKS & {reader, source}:
+            raise InvalidInput("a governed theme can neither be granted nor be granted anything", field="source")
         self._records.grants[reader, source] = expires_at

@@ -18,14 +18,19 @@ insert into hermes_memory.installation (partitions) values (current_setting('her
 create table hermes_memory.sinks (theme text collate "C" primary key);
 insert into hermes_memory.sinks values ('whatsapp-dm'), ('external-group'), ('_bench');
 
+-- Who else may read a theme: another theme, or somebody in whatever theme they speak. A sink is neither read nor reader:
+-- what is granted to one would be granted to everybody in it.
 create table hermes_memory.theme_grants (
-  reader text collate "C" not null check (reader <> ''),
+  reader text collate "C" not null default '',
+  subject bytea not null default '' check (octet_length(subject) in (0, 32)),
   source text collate "C" not null check (source <> ''),
   expires_at timestamptz,
   granted_at timestamptz not null default now(),
-  granted_by text not null default current_user,
-  primary key (reader, source),
-  constraint sinks_are_never_granted check (source not in ('whatsapp-dm', 'external-group', '_bench'))
+  granted_by text not null default session_user,
+  primary key (reader, subject, source),
+  constraint granted_to_a_theme_or_to_somebody check ((reader = '') <> (octet_length(subject) = 0)),
+  constraint sinks_are_never_granted check (source not in ('whatsapp-dm', 'external-group', '_bench')),
+  constraint sinks_are_granted_nothing check (reader not in ('whatsapp-dm', 'external-group', '_bench'))
 );
 
 create table hermes_memory.embedding_models (

@@ -11,20 +11,25 @@ set search_path = pg_catalog, pg_temp as
 $$ select decode(nullif(current_setting('hermes_memory.subject', true), ''), 'hex') $$;
 
 -- The themes whose subject-less rows the caller may read: its own, and by the read policy all ordinary ones or those
--- granted to it.
+-- granted to it. An open installation is open to agents among themselves: who speaks with somebody, in a sink or as a
+-- subject, reads what was granted.
 create function hermes_memory.ctx_themes() returns text[] language sql stable parallel safe security definer
 set search_path = pg_catalog, pg_temp as $$
   select case when me.theme is null then '{}'::text[] else array[me.theme] || array(
     select a.agent_identity from hermes_memory.memory_agents a
-     where me.read_policy = 'open' and a.agent_identity <> me.theme
+     where me.read_policy = 'open' and me.alone and a.agent_identity <> me.theme
        and not exists (select from hermes_memory.sinks s where s.theme = a.agent_identity)
-    union all
+    union
     select g.source from hermes_memory.theme_grants g
-     where me.read_policy = 'grants' and g.reader = me.theme and g.source <> me.theme
+     where (me.read_policy = 'grants' or (me.read_policy = 'open' and not me.alone))
+       and (g.reader = me.theme or (g.subject <> '' and g.subject = me.subject)) and g.source <> me.theme
        and (g.expires_at is null or g.expires_at > now())
        and not exists (select from hermes_memory.sinks s where s.theme = g.source)) end
-  from (select nullif(current_setting('hermes_memory.theme', true), '') as theme,
-               (select i.read_policy from hermes_memory.installation i) as read_policy) as me
+  from (select c.theme, c.subject, i.read_policy,
+               c.subject is null and not exists (select from hermes_memory.sinks s where s.theme = c.theme) as alone
+          from (select nullif(current_setting('hermes_memory.theme', true), '') as theme,
+                       decode(nullif(current_setting('hermes_memory.subject', true), ''), 'hex') as subject) as c
+          left join hermes_memory.installation i on true) as me
 $$;
 
 -- Puts the wall around a table with theme and subject: read what is visible, add, change and remove what is one's own.
