@@ -56,9 +56,10 @@ stamps = st.builds(
     origin=st.sampled_from(Origin),
     accepted_at=moments,
     tool=st.none() | text,
+    reason=st.none() | text,
 )
 selectors = (
-    st.builds(ById, id=st.uuids().map(RowId))
+    st.builds(ById, id=st.uuids().map(RowId), left_by=st.none() | st.uuids().map(OperationId))
     | st.builds(ByContent, target=st.sampled_from(Target), content=text, source=homes)
     | st.builds(BySubstring, target=st.sampled_from(Target), text=text.filter(bool), source=homes)
 )
@@ -165,9 +166,9 @@ def _stands(part: Any) -> bool:
 @pytest.mark.parametrize(
     ("kind", "given_fields"),
     [
-        (Stamp, {"operation", "caller", "origin", "accepted_at", "tool"}),
+        (Stamp, {"operation", "caller", "origin", "accepted_at", "tool", "reason"}),
         (Caller, {"theme", "subject", "session"}),
-        (ById, {"id"}),
+        (ById, {"id", "left_by"}),
         (ByContent, {"target", "content", "source"}),
         (BySubstring, {"target", "text", "source"}),
         (AddEntry, {"stamp", "target", "content", "at", "source", "metadata"}),

@@ -39,6 +39,7 @@ from hermes_memory.ports.spool import Spool
 
 DELEGATION_MAX_CHARS = 8_192
 NAME_MAX_CHARS = 200
+REASON_MAX_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +110,16 @@ class Acceptor:
         source: HomeId | None = None,
         metadata: Mapping[str, object] | None = None,
         tool: str | None = None,
+        reason: str | None = None,
     ) -> Operation:
-        """Accept a durable memory.
+        """Accept a durable memory; `reason` says why, for its history.
 
         Raises:
             InvalidInput: Nothing is left of the content after cleaning, it is too large, or the time is out of range.
             SpoolFull: The spool has reached its bound.
             StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
-        stamp = self._stamp(caller, origin, tool)
+        stamp = self._stamp(caller, origin, tool, reason)
         return self._put(
             AddEntry(
                 stamp=stamp,
@@ -139,8 +141,9 @@ class Acceptor:
         upsert: bool = False,
         source: HomeId | None = None,
         tool: str | None = None,
+        reason: str | None = None,
     ) -> Operation:
-        """Accept a change of one memory.
+        """Accept a change of one memory; `reason` says why, for its history.
 
         Raises:
             InvalidInput: Nothing is left of the content after cleaning, or it is too large.
@@ -149,7 +152,7 @@ class Acceptor:
         """
         return self._put(
             ReplaceEntry(
-                stamp=self._stamp(caller, origin, tool),
+                stamp=self._stamp(caller, origin, tool, reason),
                 selector=self.preparing.selector(selector),
                 content=self.preparing.content(content),
                 upsert=upsert,
@@ -157,8 +160,10 @@ class Acceptor:
             )
         )
 
-    def remove(self, caller: Caller, selector: Selector, *, origin: Origin, tool: str | None = None) -> Operation:
-        """Accept the removal of one memory.
+    def remove(
+        self, caller: Caller, selector: Selector, *, origin: Origin, tool: str | None = None, reason: str | None = None
+    ) -> Operation:
+        """Accept the removal of one memory; `reason` says why, for its history.
 
         Raises:
             InvalidInput: The selector names no text.
@@ -166,7 +171,7 @@ class Acceptor:
             StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
         prepared = self.preparing.selector(selector)
-        return self._put(RemoveEntry(stamp=self._stamp(caller, origin, tool), selector=prepared))
+        return self._put(RemoveEntry(stamp=self._stamp(caller, origin, tool, reason), selector=prepared))
 
     def turns(
         self, caller: Caller, said: Sequence[Said], *, filtered: bool = True, parent: SessionId | None = None
@@ -231,9 +236,16 @@ class Acceptor:
             metadata=self.preparing.metadata(said.metadata),
         )
 
-    def _stamp(self, caller: Caller, origin: Origin, tool: str | None) -> Stamp:
+    def _stamp(self, caller: Caller, origin: Origin, tool: str | None, reason: str | None = None) -> Stamp:
         name = None if tool is None else clean_text(tool, max_chars=NAME_MAX_CHARS) or None
-        return Stamp(operation=OperationId(uuid4()), caller=caller, origin=origin, accepted_at=self._now(), tool=name)
+        return Stamp(
+            operation=OperationId(uuid4()),
+            caller=caller,
+            origin=origin,
+            accepted_at=self._now(),
+            tool=name,
+            reason=None if reason is None else self.preparing.text(reason, REASON_MAX_CHARS) or None,
+        )
 
     def _put(self, operation: Operation) -> Operation:
         self._spool.put(operation)

@@ -30,13 +30,18 @@ from hermes_memory.domain.model import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """What the library itself notes about a write when it accepts it."""
+    """What the library itself notes about a write when it accepts it.
+
+    Attributes:
+        reason: Why it was made, in somebody's words; it is kept in the history.
+    """
 
     operation: OperationId
     caller: Caller
     origin: Origin
     accepted_at: datetime
     tool: str | None = None
+    reason: str | None = None
 
 
 # Whatever the selector, only entries that `hermes_memory.domain.visibility.changeable` allows the caller are looked at:
@@ -44,9 +49,14 @@ class Stamp:
 # and among either the caller's own subject comes before no subject. The first group with a match decides.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ById:
-    """Selects the entry with this id, whatever its target."""
+    """Selects the entry with this id, whatever its target.
+
+    Attributes:
+        left_by: Only as this write has left it; an entry that was changed since is not selected.
+    """
 
     id: RowId
+    left_by: OperationId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from hermes_memory.adapters.inmemory.history import note
 from hermes_memory.adapters.inmemory.records import Delivered, Records, entry_key
 from hermes_memory.adapters.inmemory.selection import SEVERAL, select
 from hermes_memory.adapters.inmemory.storable import require_storable
@@ -90,6 +91,7 @@ class InMemoryDelivery:
             self._adopt(equal, operation.source)
             return Effect.UNCHANGED, equal.id
         self._records.put_entry(entry)
+        note(self._records, operation, None, entry)
         return Effect.STORED, entry.id
 
     def _replace(self, operation: ReplaceEntry) -> tuple[Effect, RowId | None]:
@@ -111,11 +113,13 @@ class InMemoryDelivery:
         survivor = self._equal(changed)
         if survivor is None:
             self._records.put_entry(changed)
+            note(self._records, operation, selected, changed)
             return Effect.REPLACED, changed.id
         self._adopt(survivor, operation.source)
         if survivor.id == selected.id:
             return Effect.UNCHANGED, survivor.id
         self._records.drop_entry(selected.id)
+        note(self._records, operation, selected, survivor)
         return Effect.REPLACED, survivor.id
 
     def _add_instead(self, operation: ReplaceEntry) -> tuple[Effect, RowId | None]:
@@ -138,6 +142,7 @@ class InMemoryDelivery:
         if selected is None:
             return Effect.NOT_FOUND, None
         self._records.drop_entry(selected.id)
+        note(self._records, operation, selected, None)
         return Effect.REMOVED, selected.id
 
     def _equal(self, entry: Entry) -> Entry | None:

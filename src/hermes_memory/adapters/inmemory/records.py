@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from hermes_memory.domain.history import Change
 from hermes_memory.domain.lexemes import indexed_row
 from hermes_memory.domain.model import (
     Caller,
@@ -86,6 +87,8 @@ class Records:
     turn_counts: Counter[SessionKey] = field(default_factory=Counter)
     turn_places: dict[tuple[SessionKey, int], RowId] = field(default_factory=dict)
     unembedded: set[RowId] = field(default_factory=set)
+    history: list[Change] = field(default_factory=list)
+    accepted: dict[RowId, datetime] = field(default_factory=dict)
     parents: dict[SessionKey, SessionId] = field(default_factory=dict)
     delegations: list[RecordDelegation] = field(default_factory=list)
     themes: set[Theme] = field(default_factory=set)

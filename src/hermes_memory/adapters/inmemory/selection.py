@@ -31,13 +31,23 @@ def select(records: Records, caller: Caller, selector: Selector) -> Selected:
     match selector:
         case ById():
             entry = records.entries.get(selector.id)
-            return entry if entry and changeable(entry.theme, entry.subject, caller) else None
+            mine = entry is not None and changeable(entry.theme, entry.subject, caller)
+            return entry if mine and _as_left(records, selector) else None
         case ByContent():
             return _first_group(records, caller, selector, lambda content: content == selector.content)
         case BySubstring():
             return _first_group(records, caller, selector, lambda content: selector.text in content)
         case _:
             assert_never(selector)
+
+
+def _as_left(records: Records, selector: ById) -> bool:
+    """Tell whether an entry is as the write has left it that the selector names, if it names one."""
+    if selector.left_by is None:
+        return True
+    changes = (change for change in reversed(records.history) if change.row == selector.id)
+    last = next(changes, None)
+    return last is not None and last.operation == selector.left_by
 
 
 def _first_group(

@@ -35,7 +35,7 @@ def require_storable(operation: Operation) -> None:
 
 def _parts(operation: Operation) -> Iterator[_Part]:
     caller = operation.stamp.caller
-    yield from (caller.theme, caller.session)
+    yield from (caller.theme, caller.session, operation.stamp.reason)
     match operation:
         case AddEntry():
             yield from (operation.content, operation.source, operation.metadata)

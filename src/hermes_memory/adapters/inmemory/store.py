@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
+from hermes_memory.adapters.inmemory.history import InMemoryHistory
 from hermes_memory.adapters.inmemory.inspector import InMemoryInspector
 from hermes_memory.adapters.inmemory.queue import InMemoryEmbeddingQueue
 from hermes_memory.adapters.inmemory.reader import InMemoryReader
@@ -66,6 +67,7 @@ class InMemoryStore:
         self.delivery = InMemoryDelivery(self._records)
         self.search = InMemorySearch(self._records)
         self.reader = InMemoryReader(self._records)
+        self.history = InMemoryHistory(self._records)
         self.queue = InMemoryEmbeddingQueue(self._records)
         self.inspector = InMemoryInspector(self._records)
 

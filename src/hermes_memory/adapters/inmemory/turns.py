@@ -35,6 +35,7 @@ def _record(records: Records, operation: RecordTurns, session: SessionKey, index
         return known, False
     turn = _turn(draft, row_id(operation.stamp.operation, index), session, position=records.turn_counts[session])
     records.put_turn(turn, key=key, embed=draft.embed)
+    records.accepted[turn.id] = operation.stamp.accepted_at
     return turn.id, True
 
 

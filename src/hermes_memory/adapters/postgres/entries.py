@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Final, LiteralString, TypeAlias
 
 from hermes_memory.adapters.postgres import history, jobs, lexicon
-from hermes_memory.adapters.postgres.history import Change, What
+from hermes_memory.adapters.postgres.history import Change
 from hermes_memory.adapters.postgres.lexicon import Indexed, indexed
 from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.pool import Transaction
 from hermes_memory.adapters.postgres.rows import columns, columns_in_parts, content_hash, json_text, subject_key, utc
 from hermes_memory.adapters.postgres.selection import SEVERAL, Selected, select
+from hermes_memory.domain.history import ChangeKind
 from hermes_memory.domain.lexemes import indexed_text
 from hermes_memory.domain.model import Caller, HomeId, Kind, RowId, Target
 from hermes_memory.domain.operations import AddEntry, ById, Effect, Outcome, RemoveEntry, ReplaceEntry, row_id
@@ -129,7 +130,7 @@ class Entries:
         if twin == selected.id:
             return _outcome(change, Effect.UNCHANGED, twin)
         await self._take_out(transaction, caller, selected)
-        await _note(transaction, selected, change, change.content)
+        await _note(transaction, selected, change, change.content, merged_into=twin)
         return _outcome(change, Effect.REPLACED, twin)
 
     async def remove(self, transaction: Transaction, caller: Caller, removal: RemoveEntry) -> Outcome:
@@ -229,15 +230,22 @@ async def _adopt(transaction: Transaction, caller: Caller, mirrors: Iterable[tup
 
 
 async def _note(
-    transaction: Transaction, selected: Selected, operation: ReplaceEntry | RemoveEntry, new: str | None
+    transaction: Transaction,
+    selected: Selected,
+    operation: ReplaceEntry | RemoveEntry,
+    new: str | None,
+    *,
+    merged_into: RowId | None = None,
 ) -> None:
     change = Change(
-        what=What.REMOVED if new is None else What.REPLACED,
+        what=ChangeKind.REMOVED if new is None else ChangeKind.REPLACED,
         stamp=operation.stamp,
         row=selected.id,
         target=selected.target,
         old=selected.content,
         new=new,
+        said_at=None if new is None else operation.stamp.accepted_at,
+        merged_into=merged_into,
     )
     await history.note(transaction, operation.stamp.caller.theme, selected.subject, [change])
 
@@ -249,7 +257,14 @@ def _key(target: Target, content: str) -> Key:
 def _added(draft: _Draft) -> Change:
     operation = draft.operation
     return Change(
-        what=What.ADDED, stamp=operation.stamp, row=draft.id, target=operation.target, old=None, new=operation.content
+        what=ChangeKind.ADDED,
+        stamp=operation.stamp,
+        row=draft.id,
+        target=operation.target,
+        old=None,
+        new=operation.content,
+        said_at=operation.at,
+        metadata=operation.metadata,
     )
 
 

@@ -2,87 +2,73 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Final, LiteralString
 from uuid import uuid5
 
 from hermes_memory.adapters.postgres.pool import Transaction
-from hermes_memory.adapters.postgres.rows import columns_in_parts
-from hermes_memory.domain.model import RowId, Target
+from hermes_memory.adapters.postgres.rows import columns_in_parts, json_text
+from hermes_memory.domain.history import ChangeKind
+from hermes_memory.domain.model import Metadata, RowId, Target
 from hermes_memory.domain.operations import Stamp
 
 SALT_BYTES: Final = 16
 
+# The database hashes, because the moment is its own: it is taken while the entry is locked, so that the changes of an
+# entry are in the order of their effect whatever the clocks of their hosts say.
 NOTE: Final[LiteralString] = """
+with moment as materialized (select clock_timestamp() as now)
 insert into hermes_memory.history
-  (agent_identity, subject, id, row_id, change, target, old_content, new_content, origin, tool, session_id, operation,
-   at, salt, row_hash)
-select $1, $2, u.* from unnest(
-  $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-  $12::uuid[], $13::timestamptz[], $14::bytea[], $15::bytea[]) as u"""
-
-
-class What(StrEnum):
-    """What became of an entry."""
-
-    ADDED = "added"
-    REPLACED = "replaced"
-    REMOVED = "removed"
+  (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id,
+   reason, at, said_at, metadata, merged_into, salt, recorded_at, row_hash)
+select $1, $2, u.*, m.now,
+       sha256(u.salt || convert_to(hermes_memory.change_form(
+         $1, $2, u.id, u.row_id, u.operation, u.change, u.target, u.old_content, u.new_content, u.origin, u.tool,
+         u.session_id, u.reason, u.at, u.said_at, m.now, u.metadata, u.merged_into), 'UTF8'))
+  from unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+              $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::timestamptz[], $16::jsonb[], $17::uuid[],
+              $18::bytea[])
+    as u(id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id, reason, at, said_at,
+         metadata, merged_into, salt)
+ cross join moment m"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change of one entry: its content before, None when it is new, and after, None when it is gone."""
+    """One change of one entry: its content before, None when it is new, and after, None when it is gone.
 
-    what: What
+    Attributes:
+        said_at: When the content after it was said or became true.
+        metadata: Of an entry that is added.
+        merged_into: The entry that has that content already, and stays in the place of this one.
+    """
+
+    what: ChangeKind
     stamp: Stamp
     row: RowId
     target: Target
     old: str | None
     new: str | None
+    said_at: datetime | None = None
+    metadata: Metadata | None = None
+    merged_into: RowId | None = None
 
 
 async def note(transaction: Transaction, theme: str, subject: bytes, changes: Sequence[Change]) -> None:
     """Write the history of changes of entries of one theme and subject."""
-    for part in columns_in_parts(_row(theme, subject, change) for change in changes):
+    for part in columns_in_parts(_row(change) for change in changes):
         await transaction.execute(NOTE, theme, subject, *part)
 
 
-def row_hash(salt: bytes, canonical: bytes) -> bytes:
-    """Return SHA-256 over salt and canonical form, 32 bytes. Without the salt it tells nothing about the text."""
-    return hashlib.sha256(salt + canonical).digest()
-
-
-def canonical_form(fields: Sequence[str | None]) -> bytes:
-    """Return the one spelling of a history row: its fields as a JSON array in ASCII, without spaces."""
-    return json.dumps(list(fields), ensure_ascii=True, separators=(",", ":")).encode()
-
-
-def _row(theme: str, subject: bytes, change: Change) -> tuple[object, ...]:
+def _row(change: Change) -> tuple[object, ...]:
     stamp = change.stamp
-    identity = uuid5(stamp.operation, f"history {change.row}")
-    salt = secrets.token_bytes(SALT_BYTES)
-    texts = (str(change.what), str(change.target), change.old, change.new, str(stamp.origin), stamp.tool)
-    session = stamp.caller.session
-    ids = (str(identity), str(change.row), str(stamp.operation))
-    canonical = canonical_form([theme, subject.hex(), *ids, *texts, session, _moment(stamp.accepted_at)])
     return (
-        identity,
-        change.row,
-        *texts,
-        session,
-        stamp.operation,
-        stamp.accepted_at,
-        salt,
-        row_hash(salt, canonical),
+        *(uuid5(stamp.operation, f"history {change.row}"), change.row, stamp.operation),
+        *(str(change.what), str(change.target), change.old, change.new),
+        *(str(stamp.origin), stamp.tool, stamp.caller.session, stamp.reason),
+        *(stamp.accepted_at, change.said_at, None if change.metadata is None else json_text(change.metadata)),
+        *(change.merged_into, secrets.token_bytes(SALT_BYTES)),
     )
-
-
-def _moment(at: datetime) -> str:
-    return f"{at.timestamp():.6f}"

@@ -18,6 +18,7 @@ BY_ID: Final[LiteralString] = """
 select e.id, e.subject, e.target, e.content, e.source, e.lex_key, e.lex_length, false as mirrors
   from hermes_memory.memory_entries e
  where e.agent_identity = $1 and e.subject = any ($2::bytea[]) and e.id = $3
+   and ($4::uuid is null or e.operation = $4)
    for update"""
 
 # Entries that mirror the home come first, then those of the caller's subject. The two best tell whether it is one.
@@ -77,7 +78,7 @@ async def select(transaction: Transaction, caller: Caller, selector: Selector) -
     theme, subjects = caller.theme, own_subjects(caller)
     match selector:
         case ById():
-            found = await transaction.fetch(BY_ID, theme, subjects, selector.id)
+            found = await transaction.fetch(BY_ID, theme, subjects, selector.id, selector.left_by)
         case ByContent():
             found = await transaction.fetch(
                 BY_CONTENT, theme, subjects, str(selector.target), selector.source, content_hash(selector.content)

@@ -94,6 +94,7 @@ def _stamp(plain: Plain) -> Stamp:
         origin=Origin(plain["origin"]),
         accepted_at=datetime.fromisoformat(plain["accepted_at"]),
         tool=_optional(plain, "tool"),
+        reason=_optional(plain, "reason") if "reason" in plain else None,
     )
 
 
@@ -125,7 +126,8 @@ def _removal(plain: Plain) -> RemoveEntry:
 def _selector(plain: Plain) -> Selector:
     by = plain["by"]
     if by == "id":
-        return ById(id=RowId(UUID(_text(plain, "id"))))
+        left_by = OperationId(UUID(_text(plain, "left_by"))) if "left_by" in plain else None
+        return ById(id=RowId(UUID(_text(plain, "id"))), left_by=left_by)
     target, text, source = Target(plain["target"]), _text(plain, "text"), _source(plain)
     if by == "content":
         return ByContent(target=target, content=text, source=source)

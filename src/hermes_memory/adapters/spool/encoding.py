@@ -83,8 +83,12 @@ def _operation(operation: Operation) -> str:
 def _stamp(stamp: Stamp) -> str:
     return (
         f'{{"operation":"{_hex(stamp.operation)}",{_caller(stamp.caller)},"origin":{_ORIGINS[stamp.origin]},'
-        f'"accepted_at":"{datetime.isoformat(stamp.accepted_at)}","tool":{_optional(stamp.tool)}}}'
+        f'"accepted_at":"{datetime.isoformat(stamp.accepted_at)}","tool":{_optional(stamp.tool)}{_reason(stamp)}}}'
     )
+
+
+def _reason(stamp: Stamp) -> str:
+    return "" if stamp.reason is None else f',"reason":{encode_basestring(stamp.reason)}'
 
 
 def _caller(caller: Caller) -> str:
@@ -112,7 +116,8 @@ def _replacement(operation: ReplaceEntry) -> str:
 def _selector(selector: Selector) -> str:
     match selector:
         case ById():
-            return f'{{"by":"id","id":"{_hex(selector.id)}"}}'
+            left_by = "" if selector.left_by is None else f',"left_by":"{_hex(selector.left_by)}"'
+            return f'{{"by":"id","id":"{_hex(selector.id)}"{left_by}}}'
         case ByContent():
             return _by_text("content", selector.target, selector.content, selector.source)
         case BySubstring():

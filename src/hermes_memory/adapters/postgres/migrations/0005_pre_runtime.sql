@@ -34,5 +34,10 @@ begin
        hermes_memory.postpone_embedding_jobs(int, text[], uuid[], bytea[], double precision),
        hermes_memory.park_embedding_job(int, text, uuid, bytea, text), hermes_memory.embedding_backlog(),
        hermes_memory.calibrate_generation(int, double precision, double precision), hermes_memory.store_counts(),
-       hermes_memory.private_copies(text, text[], bytea[]) to %I', runtime_role);
+       hermes_memory.private_copies(text, text[], bytea[]),
+       hermes_memory.microseconds(timestamptz),
+       hermes_memory.change_form(text, bytea, uuid, uuid, uuid, text, text, text, text, text, text, text, text,
+                                 timestamptz, timestamptz, timestamptz, jsonb, uuid),
+       hermes_memory.seal_history(int), hermes_memory.seal_heads(text[], bigint[]), hermes_memory.seal_lag(),
+       hermes_memory.expire_forgotten(double precision, int) to %I', runtime_role);
 end $$;

@@ -1,0 +1,62 @@
+"""Changes of memories, as they are kept: what became what, when, by whom and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from hermes_memory.domain.model import Metadata, OperationId, Origin, RowId, SessionId, Subject, Target, Theme
+
+
+class ChangeKind(StrEnum):
+    """What became of a memory."""
+
+    ADDED = "added"
+    REPLACED = "replaced"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change of one memory.
+
+    Attributes:
+        row: The memory.
+        before: Its content before; None when it is new, or when the text was erased.
+        after: Its content afterwards; None when it was removed, or when the text was erased.
+        origin: Who wrote `after`, or removed it.
+        operation: The accepted write that did it.
+        at: When that was accepted, by the clock of its host.
+        recorded_at: When it had its effect, by the clock of the store. Changes of one memory are in this order.
+        said_at: When `after` was said or became true.
+        metadata: What the memory came with; None unless it was added by this change.
+        merged_into: The memory that had the new content already, and has taken the place of this one.
+        erased: Whether the texts were erased; nothing but the fact of the change is left then.
+    """
+
+    id: UUID
+    theme: Theme
+    subject: Subject | None
+    row: RowId
+    kind: ChangeKind
+    target: Target
+    before: str | None
+    after: str | None
+    origin: Origin
+    tool: str | None
+    session: SessionId | None
+    operation: OperationId
+    reason: str | None
+    at: datetime
+    recorded_at: datetime
+    said_at: datetime | None = None
+    metadata: Metadata | None = None
+    merged_into: RowId | None = None
+    erased: bool = False
+
+    @property
+    def gone(self) -> bool:
+        """Whether the memory was no more after it."""
+        return self.kind is ChangeKind.REMOVED or self.merged_into is not None

@@ -1,0 +1,58 @@
+"""Reading what became of memories, and how they stood at a moment.
+
+Every method returns only what `hermes_memory.domain.visibility.visible` allows the caller: the history of a memory is
+as private as the memory. `timeout` is the seconds the answer is worth waiting for.
+
+Raises (all methods):
+    StoreUnavailable: The database cannot be reached.
+    DeadlineExceeded: The answer did not come in time.
+    SchemaNotApplied: The database has no schema, or an older one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from hermes_memory.domain.history import Change
+from hermes_memory.domain.model import Caller, Entry, OperationId, RowId, Scope, Target
+
+
+class HistoryReader(Protocol):
+    """The past of durable memories. Turns are said once and never change, so they have none."""
+
+    async def of_row(self, caller: Caller, row: RowId, *, limit: int, timeout: float) -> Sequence[Change]:
+        """Return the changes of a memory, newest first; none when it never was or is not the caller's to see."""
+        ...
+
+    async def of_operation(self, caller: Caller, operation: OperationId, *, timeout: float) -> Sequence[Change]:
+        """Return what a write changed in the caller's own theme, newest first."""
+        ...
+
+    async def recent(self, caller: Caller, scope: Scope, *, limit: int, timeout: float) -> Sequence[Change]:
+        """Return the changes within a scope, newest first."""
+        ...
+
+    async def entries_at(
+        self,
+        caller: Caller,
+        scope: Scope,
+        moment: datetime,
+        *,
+        target: Target | None = None,
+        limit: int,
+        timeout: float,
+    ) -> Sequence[Entry]:
+        """Return durable memories as they stood at a moment, those changed last before it first.
+
+        What counts is when the store recorded a change, not when it was said. Memories whose texts were erased since
+        are left out. `source` of each is None: which home mirrored it then is not kept.
+        """
+        ...
+
+    async def stored_at(
+        self, caller: Caller, turns: Collection[RowId], moment: datetime, *, timeout: float
+    ) -> frozenset[RowId]:
+        """Tell which of these turns, as far as the caller sees them, had been accepted by a moment."""
+        ...

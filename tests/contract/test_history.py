@@ -1,0 +1,60 @@
+"""Both stores keep what `HistoryReader` promises."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import pytest_asyncio
+
+from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.postgres.history_reader import PostgresHistory
+from hermes_memory.testing.history_contract import HistoryContract, HistoryUnderTest
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import ANALYZE, Installation, migrated
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def template(server: TestServer) -> AsyncIterator[Installation]:
+    async with migrated(server) as installation:
+        yield installation
+
+
+class TestInMemoryHistory(HistoryContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    async def past(self) -> HistoryUnderTest:
+        now = datetime(2024, 6, 1, tzinfo=UTC)
+
+        def clock() -> datetime:
+            nonlocal now
+            now += timedelta(seconds=1)
+            return now
+
+        async def moment() -> datetime:
+            return clock()
+
+        store = InMemoryStore(analyze=ANALYZE, clock=clock)
+        return HistoryUnderTest(delivery=store.delivery, history=store.history, moment=moment)
+
+
+class TestPostgresHistory(HistoryContract):
+    """Every promise, kept by Postgres."""
+
+    @pytest_asyncio.fixture
+    async def past(self, template: Installation) -> AsyncIterator[HistoryUnderTest]:
+        async with template.copy() as installation, installation.store() as store:
+
+            async def moment() -> datetime:
+                now: datetime = await installation.administer("select clock_timestamp()")
+                return now
+
+            yield HistoryUnderTest(delivery=store.delivery, history=PostgresHistory(store.pool), moment=moment)
