@@ -80,11 +80,25 @@ def test_eight_threads_at_once_all_get_a_provider_from_a_host_that_loaded_it_bef
     assert facts["distinct"] == 8
 
 
-def test_eight_threads_at_once_all_get_a_provider_in_a_gateway_that_just_started(hermes: HermesHost) -> None:
-    facts = hermes.run("loading:in_threads_of_a_gateway", threads=8).require_clean()
+def test_eight_threads_at_once_all_get_a_provider_from_a_host_that_just_started(hermes: HermesHost) -> None:
+    # As shipped, the gap is hit in some processes only. So three of them, and in the fourth the gap is a second wide.
+    for process in range(4):
+        if process == 3:
+            (shim_directory(hermes.home) / "slow.py").write_text("import time\ntime.sleep(1)\n")
+        facts = hermes.run("loading:in_threads", threads=8, loader="directory", warm=False).require_clean()
 
-    assert facts["available"] == [True] * 8
-    assert facts["distinct"] == 8
+        assert facts["available"] == [True] * 8
+        assert facts["distinct"] == 8
+
+
+def test_the_preload_of_a_shim_that_is_gone_does_not_disturb_the_host(hermes: HermesHost) -> None:
+    shutil.rmtree(shim_directory(hermes.home))
+
+    status = hermes.hermes("memory", "status")
+
+    assert status.returncode == 0, status.stdout
+    assert "Failed to load" not in status.stdout
+    assert "NOT installed" in status.stdout
 
 
 def test_the_manager_keeps_every_tool(hermes: HermesHost) -> None:

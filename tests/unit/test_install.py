@@ -18,9 +18,9 @@ from hermes_memory.hermes.install import (
     DISTRIBUTION,
     PLUGIN_NAME,
     detect_name_clash,
-    hook_directory,
     install,
     interpreter_of_hermes,
+    preload_directory,
     remove,
     shim_directory,
     verify,
@@ -110,18 +110,19 @@ def test_an_older_shim_of_ours_is_refreshed(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_the_gateway_gets_a_hook_that_is_complete(tmp_path: Path) -> None:
+def test_the_host_gets_a_preload_that_offers_no_model(tmp_path: Path) -> None:
     install(tmp_path)
 
-    manifest = yaml.safe_load((hook_directory(tmp_path) / "HOOK.yaml").read_text())
-    assert manifest["events"]
-    assert "def handle(" in (hook_directory(tmp_path) / "handler.py").read_text()
+    manifest = yaml.safe_load((preload_directory(tmp_path) / "plugin.yaml").read_text())
+    assert preload_directory(tmp_path) == tmp_path / "plugins" / "model-providers" / "hermes-memory"
+    assert (manifest["kind"], manifest["version"]) == ("model-provider", metadata.version(DISTRIBUTION))
+    assert "register_provider" not in (preload_directory(tmp_path) / "__init__.py").read_text()
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_a_foreign_hook_of_our_name_leaves_the_shim_unwritten(tmp_path: Path) -> None:
-    hook_directory(tmp_path).mkdir(parents=True)
-    (hook_directory(tmp_path) / "HOOK.yaml").write_text("name: hermes-memory\nevents: [agent:end]\n")
+def test_a_foreign_model_provider_of_our_name_leaves_the_shim_unwritten(tmp_path: Path) -> None:
+    preload_directory(tmp_path).mkdir(parents=True)
+    (preload_directory(tmp_path) / "plugin.yaml").write_text("name: hermes-memory\nkind: model-provider\n")
 
     with pytest.raises(ConfigurationError, match="not made by"):
         install(tmp_path)
@@ -236,7 +237,27 @@ def test_removing_leaves_nothing_of_ours_and_everything_else(tmp_path: Path) -> 
 
     assert result.removed
     assert [path.name for path in (tmp_path / "plugins").iterdir()] == ["other"]
-    assert list((tmp_path / "hooks").iterdir()) == []
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_removing_leaves_the_users_own_model_providers(tmp_path: Path) -> None:
+    install(tmp_path)
+    own = preload_directory(tmp_path).with_name("own")
+    own.mkdir()
+
+    remove(tmp_path)
+
+    assert list(own.parent.iterdir()) == [own]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_check_finds_a_preload_that_does_not_do_its_work(tmp_path: Path) -> None:
+    install(tmp_path)
+    (preload_directory(tmp_path) / "__init__.py").write_text("# nothing")
+
+    _, problems = verify(shim_directory(tmp_path))
+
+    assert any("preload" in problem for problem in problems)
 
 
 def test_removing_nothing_is_no_error(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def register(verbs: Any) -> None:
     parser = verbs.add_parser("install", help="let the Hermes host find this memory (or --remove it)")
     home_option(parser)
     json_option(parser)
-    parser.add_argument("--remove", action="store_true", help="take shim and hook out again")
+    parser.add_argument("--remove", action="store_true", help="take shim and preload out again")
     parser.add_argument("--force", action="store_true", help="replace or remove a directory that is not ours")
     parser.set_defaults(carry_out=carry_out)
 
@@ -40,7 +40,7 @@ def carry_out(given: argparse.Namespace) -> int:
 def _removal_line(removal: shim.RemovalResult) -> str:
     if not removal.removed:
         return f"nothing to remove at {removal.path}"
-    return "\n".join((f"removed {removal.path}, and the hook", *map(_aside_line, removal.set_aside)))
+    return "\n".join((f"removed {removal.path}, and the preload", *map(_aside_line, removal.set_aside)))
 
 
 def _aside_line(place: Path) -> str:

@@ -1,7 +1,8 @@
 """Writes, checks and removes what a Hermes home needs to find the memory provider.
 
 The host looks for providers in `$HERMES_HOME/plugins/<name>/`. The shim there is a copy of the tiny plugin package; all
-it does is to import the installed library. A gateway also gets a hook that loads the provider at its start.
+it does is to import the installed library. Beside it lies a preload, which the host executes at its start, so that the
+shim is complete before threads look for it.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ __all__ = [
     "NameClash",
     "RemovalResult",
     "detect_name_clash",
-    "hook_directory",
     "install",
     "interpreter_of_hermes",
+    "parcels",
+    "preload_directory",
     "remove",
     "shim_directory",
     "verify",
@@ -80,13 +82,29 @@ def shim_directory(home: Path) -> Path:
     return home.expanduser() / "plugins" / PLUGIN_NAME
 
 
-def hook_directory(home: Path) -> Path:
-    """Return where the host's gateway looks for our hook in a Hermes home."""
-    return home.expanduser() / "hooks" / PLUGIN_NAME
+def preload_directory(home: Path) -> Path:
+    """Return where the host finds what it executes before any provider is loaded, in a Hermes home."""
+    return home.expanduser() / "plugins" / "model-providers" / PLUGIN_NAME
+
+
+def parcels(home: Path) -> tuple[Parcel, Parcel]:
+    """Return what belongs into a Hermes home: the shim and the preload. Nothing is read or written."""
+    return (
+        Parcel(
+            directory=shim_directory(home),
+            package="hermes_memory.hermes.plugin",
+            files=("plugin.yaml", "cli.py", "__init__.py"),
+        ),
+        Parcel(
+            directory=preload_directory(home),
+            package="hermes_memory.hermes.preload",
+            files=("plugin.yaml", "__init__.py"),
+        ),
+    )
 
 
 def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> InstallResult:
-    """Write shim and hook into a Hermes home and check that the shim loads. Doing it again changes nothing.
+    """Write shim and preload into a Hermes home and check that the shim loads. Doing it again changes nothing.
 
     Args:
         home: The Hermes home, made when it does not exist.
@@ -97,28 +115,27 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
         ConfigurationError: A place is taken by something that is not ours, is a symbolic link, or cannot be written.
             Nothing was changed in the first two cases.
     """
-    parcels = _parcels(home)
+    shim, preload = both = parcels(home)
     try:
-        for parcel in parcels:
+        for parcel in both:
             parcel.require_room(force=force)
-        set_aside = tuple(parcel.set_aside() for parcel in parcels if parcel.is_foreign)
-        changed = [parcel.refresh() for parcel in parcels]
+        set_aside = tuple(parcel.set_aside() for parcel in both if parcel.is_foreign)
+        changed = [parcel.refresh() for parcel in (preload, shim)]
     except OSError as error:
         raise ConfigurationError(f"cannot write {error.filename or home}: {_cause(error)}") from error
-    directory = parcels[0].directory
-    library, problems = verify(directory, timeout=timeout)
+    library, problems = verify(shim.directory, timeout=timeout)
     return InstallResult(
-        path=directory,
+        path=shim.directory,
         changed=any(changed),
         verified=not problems,
         library=library,
-        problems=(*problems, *_executed_strangers(parcels[0])),
+        problems=(*problems, *_executed_strangers(shim)),
         set_aside=set_aside,
     )
 
 
 def remove(home: Path, *, force: bool = False) -> RemovalResult:
-    """Remove shim and hook from a Hermes home. Memories and settings stay.
+    """Remove shim and preload from a Hermes home. Memories and settings stay.
 
     Args:
         home: The Hermes home.
@@ -129,17 +146,18 @@ def remove(home: Path, *, force: bool = False) -> RemovalResult:
             Nothing was changed in the first three cases.
     """
     try:
-        parcels = [parcel for parcel in _parcels(home) if parcel.directory.is_symlink() or parcel.directory.exists()]
-        for parcel in parcels:
+        present = [parcel for parcel in parcels(home) if parcel.directory.is_symlink() or parcel.directory.exists()]
+        for parcel in present:
             _require_removable(parcel, force=force)
-        mixed = [parcel for parcel in parcels if parcel.is_foreign or parcel.strangers()]
-        for parcel in parcels:
+        mixed = [parcel for parcel in present if parcel.is_foreign or parcel.strangers()]
+        for parcel in present:
             if parcel not in mixed:
                 parcel.delete()
         set_aside = tuple(parcel.set_aside() for parcel in mixed)
+        _remove_if_empty(preload_directory(home).parent)
     except OSError as error:
         raise ConfigurationError(f"cannot remove {error.filename or home}: {_cause(error)}") from error
-    return RemovalResult(path=shim_directory(home), removed=bool(parcels), set_aside=set_aside)
+    return RemovalResult(path=shim_directory(home), removed=bool(present), set_aside=set_aside)
 
 
 def verify(
@@ -162,6 +180,8 @@ def verify(
     except ProbeFailed as error:
         return None, (*problems, str(error))
     library = Path(report["library"]) if report["library"] else None
+    if report["preloaded"] is False:
+        problems.append("the preload does not make the shim known: agents built in several threads may miss the memory")
     if not report["provider"].startswith(_PROVIDER):
         problems.append(report["reason"] or f"the shim registers {report['provider']}, which is not this library's")
     elif python is None and library != Path(hermes_memory.__file__):
@@ -171,25 +191,15 @@ def verify(
     return library, tuple(problems)
 
 
-def _parcels(home: Path) -> tuple[Parcel, Parcel]:
-    return (
-        Parcel(
-            directory=shim_directory(home),
-            package="hermes_memory.hermes.plugin",
-            files=("plugin.yaml", "cli.py", "__init__.py"),
-        ),
-        Parcel(
-            directory=hook_directory(home),
-            package="hermes_memory.hermes.gateway_hook",
-            files=("HOOK.yaml", "handler.py"),
-        ),
-    )
-
-
 def _require_removable(parcel: Parcel, *, force: bool) -> None:
     parcel.require_room(force=force)
     if not force and (strangers := parcel.strangers()):
         raise ConfigurationError(f"{parcel.directory} also holds {', '.join(strangers)}: move them, or use --force")
+
+
+def _remove_if_empty(directory: Path) -> None:
+    if directory.is_dir() and not directory.is_symlink() and not any(directory.iterdir()):
+        directory.rmdir()
 
 
 def _executed_strangers(parcel: Parcel) -> Iterator[str]:

@@ -62,6 +62,15 @@ class Parcel:
         known = {*self.files, "after-install.md", "__pycache__"}
         return sorted(path.name for path in self.directory.iterdir() if path.name not in known)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the directory holds our files as this version of the library writes them.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        return all(_read(path) == text for path, text in self._contents())
+
     def refresh(self) -> bool:
         """Write what is missing or differs; tell whether anything did.
 

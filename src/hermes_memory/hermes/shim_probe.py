@@ -29,6 +29,7 @@ def probe(directory: Path | None) -> dict[str, Any]:
     report["library"] = _locate("hermes_memory")
     report["provider_module"] = _locate("hermes_memory.hermes.provider")
     if directory is not None:
+        report["preloaded"] = _preload(directory)
         provider = _load(directory)
         report["provider"] = f"{type(provider).__module__}.{type(provider).__qualname__}"
         reason = getattr(provider, "unavailable_reason", None)
@@ -42,6 +43,15 @@ def _locate(name: str) -> str | None:
     except (ImportError, AttributeError, ValueError):
         return None
     return spec.origin if spec is not None else None
+
+
+def _preload(directory: Path) -> bool | None:
+    """Execute the preload as the host does at its start; tell whether the plugin is known then, None without one."""
+    init = directory.parent / "model-providers" / directory.name / "__init__.py"
+    if not init.is_file():
+        return None
+    _execute("_hermes_user_provider_" + directory.name.replace("-", "_"), init)
+    return hasattr(sys.modules.get(f"{NAMESPACE}.{directory.name}"), "register")
 
 
 def _load(directory: Path) -> Any:

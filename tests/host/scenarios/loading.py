@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 import threading
 from collections.abc import Callable
@@ -78,12 +77,6 @@ def in_threads(facts: Facts, threads: int, loader: str, warm: bool) -> None:
     facts["kinds"] = sorted({type(provider).__name__ for provider in loaded})
     facts["available"] = [bool(provider and provider.is_available()) for provider in loaded]
     facts["distinct"] = len({id(provider) for provider in loaded})
-
-
-def in_threads_of_a_gateway(facts: Facts, threads: int) -> None:
-    """Let the gateway load its hooks, as it does before it takes messages, and then load in many threads at once."""
-    importlib.import_module("gateway.hooks").HookRegistry().discover_and_load()
-    in_threads(facts, threads, "directory", warm=False)
 
 
 def as_the_manager_takes_it(facts: Facts) -> None:

@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-_HOST_LOGGERS = ("agent", "plugins.memory", "run_agent", "hermes_cli", "gateway")
+_HOST_LOGGERS = ("agent", "plugins.memory", "providers", "run_agent", "hermes_cli", "gateway")
 _OURS = re.compile(r"hermes[-_]memory|broken-memory", re.IGNORECASE)
 _GONE_WRONG = re.compile(
     r"failed|timed out|not found|not available|still running|reject|loaded but no|abandon", re.IGNORECASE
