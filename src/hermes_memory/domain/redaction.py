@@ -7,12 +7,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from hermes_memory.domain import secret_shapes as shapes
+from hermes_memory.domain.private_keys import may_hold_key, without_private_keys
+from hermes_memory.domain.secret_shapes import ContextShape
+from hermes_memory.domain.secret_tokens import TokenShape, suspected_tokens
+
+_NONE: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+class SecretPolicy(StrEnum):
+    """What becomes of a text that holds a secret."""
+
+    REDACT = "redact"
+    """It is kept, with a mark in the place of each secret."""
+    REFUSE = "refuse"
+    """It is not kept."""
+    ALLOW = "allow"
+    """It is kept as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +39,21 @@ class Redacted:
 
     Attributes:
         text: The text, with `[redacted:<kind>]` where each secret stood.
-        count: Number of secrets taken out.
-        kinds: Which kinds they were.
+        counts: Number of secrets taken out, by kind.
     """
 
     text: str
-    count: int = 0
-    kinds: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = field(default_factory=lambda: _NONE)
+
+    @property
+    def count(self) -> int:
+        """Number of secrets taken out."""
+        return sum(self.counts.values())
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Which kinds they were."""
+        return frozenset(self.counts)
 
 
 def redact(text: str) -> Redacted:
@@ -40,34 +66,35 @@ def redact(text: str) -> Redacted:
     >>> redact("the password is in the vault").count
     0
     """
-    if not _may_hold_any(text):
+    if not may_hold_key(text) and _suspects(text) is None:
         return Redacted(text=text)
     found: Counter[str] = Counter()
-    clean = "".join(_redact_line(line, found) for line in _without_private_keys(text, found))
-    return Redacted(text=clean, count=found.total(), kinds=frozenset(found))
+    clean = "".join(
+        _redact_line(line, found) for line in without_private_keys(text, partial(_mark, "private-key", found))
+    )
+    return Redacted(text=clean, counts=dict(found))
 
 
-_SHAPES: Final = (
-    ("uri-password", ("://",), shapes.URI_PASSWORD),
-    ("authorization", ("authorization",), shapes.AUTHORIZATION),
-    ("authorization", ("bearer", "basic"), shapes.BEARER),
-    ("signature", ("sig",), shapes.SIGNATURE),
-    ("webhook", ("hooks",), shapes.WEBHOOK),
-    ("secret", ("</",), shapes.ELEMENT),
-    ("password", ("-u", "--"), shapes.OPTION),
-)
-"""Kinds, the literals without which a line cannot hold one, and shapes. The literals spare most lines the search."""
+def redact_value(name: str, value: str) -> Redacted:
+    """Take the secrets out of a value that stands under a name, as in metadata: the name may tell that it is one.
+
+    >>> redact_value("db_password", "correct horse").text, redact_value("colour", "correct horse").text
+    ('[redacted:password]', 'correct horse')
+    """
+    redacted = redact(value)
+    if redacted.counts or not _ends_as_a_secret_does(_folded(name)):
+        return redacted
+    match = shapes.NAME.search(name)
+    if match is None or shapes.PLACEHOLDER.fullmatch(value) or not value.strip():
+        return redacted
+    if match["password"] is None and not _is_quoted_key(value):
+        return redacted
+    kind = _kind_of(match)
+    return Redacted(text=f"[redacted:{kind}]", counts={kind: 1})
+
+
 _SHORTEST_LINE: Final = 4
-_SHORTEST_TOKEN: Final = 15
-"""Characters of the shortest token that a shape knows; none holds white space. Few words of prose are so long."""
 _SIGNS: Final = ("=", ":", "：")
-_NAMES: Final = (
-    *("pass", "pwd", "key", "secret", "token", "credential", "kennwort", "contraseña", "senha", "hasło", "пароль"),
-    *("密码", "密碼", "パスワード", "비밀번호"),
-)
-"""One of these is in every name of a secret that is given a value."""
-_DASHES: Final = "-----BEGIN"
-_LITERALS: Final = (*(literal for _, literals, _ in _SHAPES for literal in literals), _DASHES.lower())
 _PATHS: Final = ("/", "~/", "C:\\", "./")
 _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
@@ -75,71 +102,46 @@ _SHORTEST_QUOTED_KEY: Final = 6
 _LONGEST_NUMBER: Final = 15
 
 
-def _may_hold_any(text: str) -> bool:
-    """Tell whether a text may hold a secret. Most texts may not, and are spared the search line by line."""
+class _Suspects(NamedTuple):
+    """What a text may hold, by a first look that is quick and never too strict."""
+
+    tokens: tuple[TokenShape, ...]
+    contexts: tuple[ContextShape, ...]
+    assignments: bool
+
+
+def _suspects(text: str) -> _Suspects | None:
+    """Take a first look at a text. Most hold nothing, and are spared the search."""
     folded = _folded(text)
-    if _holds_any(folded, _LITERALS) or (_holds_any(text, _SIGNS) and _holds_any(folded, _NAMES)):
-        return True
-    return _may_hold_token(text)
+    tokens, contexts = suspected_tokens(text), shapes.suspected_contexts(text, folded)
+    assignments = _assigns_a_secret(folded)
+    return _Suspects(tokens, contexts, assignments) if tokens or contexts or assignments else None
 
 
-def _may_hold_token(text: str) -> bool:
-    words = text.split()
-    if max(map(len, words), default=0) < _SHORTEST_TOKEN:
-        return False
-    return any(shapes.TOKEN.search(word) for word in words if len(word) >= _SHORTEST_TOKEN)
+def _assigns_a_secret(folded: str) -> bool:
+    """Tell whether a secret's name stands before a sign that gives it a value."""
+    for sign in _SIGNS:
+        at = folded.find(sign)
+        while at >= 0:
+            if _ends_as_a_secret_does(folded[max(at - shapes.LONGEST_ENDING, 0) : at]):
+                return True
+            at = folded.find(sign, at + 1)
+    return False
 
 
-def _without_private_keys(text: str, found: Counter[str]) -> Iterator[str]:
-    """Yield the lines of a text, line ends included, with one mark in the place of each private key."""
-    inside = False
-    for line in text.splitlines(keepends=True):
-        rest = line
-        if inside:
-            end = shapes.PRIVATE_KEY_END.search(line)
-            if end is None and shapes.KEY_LINE.fullmatch(line):
-                continue
-            rest = line[end.end() :] if end else f"\n{line}"
-        kept, inside = _cut_private_keys(rest, found) if _DASHES in rest else (rest, False)
-        yield kept
-
-
-def _cut_private_keys(line: str, found: Counter[str]) -> tuple[str, bool]:
-    """Cut the keys that begin in a line, and tell whether the last one goes on in the next."""
-    kept: list[str] = []
-    position = 0
-    open_ended = False
-    while begin := shapes.PRIVATE_KEY_BEGIN.search(line, position):
-        kept += (line[position : begin.start()], _mark("private-key", found))
-        end = None if open_ended else shapes.PRIVATE_KEY_END.search(line, begin.end())
-        open_ended = end is None
-        run = end or shapes.KEY_RUN.match(line, begin.end())
-        position = run.end() if run else begin.end()
-    rest = line[position:]
-    if open_ended and not rest.strip():
-        return "".join(kept), True
-    return "".join((*kept, rest)), False
+def _ends_as_a_secret_does(folded: str) -> bool:
+    return folded.rstrip(shapes.NAME_TAIL).endswith(shapes.NAME_ENDINGS)
 
 
 def _redact_line(line: str, found: Counter[str]) -> str:
-    if len(line) < _SHORTEST_LINE:
+    suspects = _suspects(line) if len(line) >= _SHORTEST_LINE else None
+    if suspects is None:
         return line
-    if _may_hold_token(line):
-        line = shapes.TOKEN.sub(lambda match: _mark((match.lastgroup or "token").replace("_", "-"), found), line)
-    folded = _folded(line)
-    for kind, literals, shape in _SHAPES:
-        if _holds_any(folded, literals):
-            line = shape.sub(partial(_redact_group, kind=kind, found=found), line)
-    if _holds_any(line, _SIGNS) and _holds_any(folded, _NAMES):
-        line = shapes.ASSIGNMENT.sub(partial(_redact_assignment, found=found), line)
-    return line
-
-
-def _holds_any(line: str, literals: tuple[str, ...]) -> bool:
-    for literal in literals:  # noqa: SIM110 - on the way of every write, and any() takes four times as long
-        if literal in line:
-            return True
-    return False
+    for token in suspects.tokens:
+        line = token.pattern.sub(partial(_redact_token, kind=token.kind, found=found), line)
+    for context in suspects.contexts:
+        line = context.pattern.sub(partial(_redact_group, kind=context.kind, found=found), line)
+    return shapes.ASSIGNMENT.sub(partial(_redact_assignment, found=found), line) if suspects.assignments else line
 
 
 def _folded(line: str) -> str:
@@ -150,6 +152,10 @@ def _folded(line: str) -> str:
 def _mark(kind: str, found: Counter[str]) -> str:
     found[kind] += 1
     return f"[redacted:{kind}]"
+
+
+def _redact_token(_match: re.Match[str], *, kind: str, found: Counter[str]) -> str:
+    return _mark(kind, found)
 
 
 def _redact_group(match: re.Match[str], *, kind: str, found: Counter[str]) -> str:
@@ -172,7 +178,11 @@ def _redact_assignment(match: re.Match[str], *, found: Counter[str]) -> str:
     value = match[group] if group != "bare" else _unbracketed(match[group])
     if _stands_for_nothing(value, match) or not _is_secret(value, group, match):
         return match[0]
-    return _replaced(match, group, len(value), _mark("password" if match["password"] else "secret", found))
+    return _replaced(match, group, len(value), _mark(_kind_of(match), found))
+
+
+def _kind_of(match: re.Match[str]) -> str:
+    return "password" if match["password"] else "secret"
 
 
 def _unbracketed(value: str) -> str:
@@ -196,17 +206,21 @@ def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
     if match["password"]:
         return quoted or not _is_prose(value, match)
     if quoted:
-        return len(value) >= _SHORTEST_QUOTED_KEY and not any(map(str.isspace, value))
+        return _is_quoted_key(value)
     if value.isdigit() and len(value) <= _LONGEST_NUMBER:
         return False
     return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_KEY and any(map(str.isdigit, value)))
+
+
+def _is_quoted_key(value: str) -> bool:
+    return len(value) >= _SHORTEST_QUOTED_KEY and not any(map(str.isspace, value))
 
 
 def _is_prose(value: str, match: re.Match[str]) -> bool:
     """Tell whether a sentence goes on after "password:", so that its first word is no password."""
     if "=" in match["sign"]:
         return False
-    following = match.string[match.end() :][:8].lstrip(",; ")
+    following = match.string[match.end() : match.end() + 8].lstrip(",; ")
     return following[:1].isalpha() and len(_classes(value)) < 2
 
 

@@ -1,105 +1,239 @@
-"""The shapes of common secrets.
+"""Secrets that are known by what stands around them: a name, a header, an address, a command.
 
 Every quantifier is bounded and every shape starts at a boundary or at a literal, so that no text makes matching slower
-than linear. The shapes are those that the issuers of the tokens document.
+than linear.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
-_TOKENS: Final = {
-    "aws-key-id": r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-    "github-token": r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}",
-    "gitlab-token": r"gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|oas|imt)-[\w-]{16,255}",
-    "slack-token": r"xox[abeoprs]-[\w-]{10,255}|xapp-[\w-]{10,255}",
-    "anthropic-key": r"sk-ant-[\w-]{16,255}",
-    "api-key": (
-        r"sk-(?:proj|svcacct|admin|or|lf|None)-[\w-]{16,255}|sk-[A-Za-z0-9]{20,255}|gsk_[A-Za-z0-9]{20,255}"
-        r"|pplx-[A-Za-z0-9]{20,255}|xai-[A-Za-z0-9]{20,255}|r8_[A-Za-z0-9]{20,255}|nvapi-[\w-]{20,255}"
-    ),
-    "google-key": r"AIza[\w-]{30,45}|ya29\.[\w-]{20,1024}|GOCSPX-[\w-]{20,64}",
-    "stripe-key": r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,255}|whsec_[A-Za-z0-9+/=]{20,255}",
-    "npm-token": r"npm_[A-Za-z0-9]{30,64}",
-    "pypi-token": r"pypi-Ag[\w-]{16,1024}",
-    "huggingface-token": r"hf_[A-Za-z0-9]{20,255}",
-    "sendgrid-key": r"SG\.[\w-]{16,64}\.[\w-]{16,128}",
-    "twilio-key": r"(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])",
-    "telegram-token": r"[0-9]{8,12}:[\w-]{35}(?![\w-])",
-    "discord-token": r"[MNO][\w-]{22,28}\.[\w-]{6}\.[\w-]{27,64}",
-    "jwt": r"eyJ[\w-]{8,4096}\.eyJ[\w-]{8,16384}\.[\w-]{8,4096}",
-    "vault-token": r"hv[bs]\.[\w-]{20,512}",
-    "cloud-token": (
-        r"do[opr]_v1_[0-9a-f]{40,64}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|lin_api_[A-Za-z0-9]{20,64}"
-        r"|ntn_[A-Za-z0-9]{20,64}|gls?[ac]_[A-Za-z0-9_+/=]{20,255}|ATATT3[\w=-]{20,512}|figd_[\w-]{20,128}"
-        r"|sbp_[0-9a-f]{20,64}|PMAK-[\w-]{20,128}|dp\.(?:pt|st|ct|sa)\.[\w.-]{20,128}|tskey-[\w-]{16,128}"
-    ),
-    "age-key": r"AGE-SECRET-KEY-1[A-Z0-9]{20,80}",
-}
-TOKEN: Final = re.compile(
-    r"(?<![\w-])(?:" + "|".join(f"(?P<{kind.replace('-', '_')}>{shape})" for kind, shape in _TOKENS.items()) + ")",
-    re.ASCII,
-)
-"""A token that its issuer marks by a prefix. The group that matched names its kind, with `_` for `-`."""
 
-URI_PASSWORD: Final = re.compile(r"://[^\s/:@?#\"<>\[]{0,256}:(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])")
-"""The password in the userinfo of a URI (RFC 3986, 3.2.1), up to the last `@` before the path."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextShape:
+    """Secrets in one kind of surroundings.
 
-AUTHORIZATION: Final = re.compile(
-    r"authorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:bearer|basic|token|apikey|digest)[ \t]{1,4}"
-    r"(?P<secret>[^\s\"',\\]{6,16384})",
-    re.IGNORECASE,
-)
-BEARER: Final = re.compile(
-    r"(?<![\w-])(?:bearer[ \t]{1,4}(?P<bearer>(?=[^\s0-9]{0,256}[0-9])[\w.~+/=-]{8,16384})"
-    r"|basic[ \t]{1,4}(?P<basic>[A-Za-z0-9+/]{8,1024}={1,2}))",
-    re.IGNORECASE,
-)
-SIGNATURE: Final = re.compile(r"[?&](?:sig|signature|x-amz-signature)=(?P<secret>[\w%+/=.-]{20,1024})", re.IGNORECASE)
-ELEMENT: Final = re.compile(
-    r"<[\w:.-]{0,64}(?:password|passwd|secret|token|api[_-]?key)>(?P<secret>[^<>\s]{1,1024})</", re.IGNORECASE
-)
-WEBHOOK: Final = re.compile(
-    r"(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/(?P<secret>[\w/-]{20,256})", re.IGNORECASE
-)
+    Attributes:
+        kind: Names them in the mark that takes a secret's place.
+        literals: In lower case; a text without any of them holds no such surroundings.
+        pattern: The surroundings; its one group that matches is the secret.
+    """
+
+    kind: str
+    literals: tuple[str, ...]
+    pattern: re.Pattern[str]
+
 
 _ACCESS_WORDS: Final = (
-    "password|passwort|passwd|passphrase|(?<=[_-])pass|pwd|kennwort|mot de passe|contraseña|senha|hasło|пароль"
-    "|密码|密碼|パスワード|비밀번호"
+    *("password", "passwort", "passwd", "passphrase", "pwd", "kennwort", "mot de passe", "contraseña", "senha"),
+    *("hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
 )
-_KEY_NAMES: Final = (
-    "secret|token|api[_-]?key|(?:access|account|auth|encryption|license|master|private|secret|signing|service)[_-]?key"
-    "|credentials?"
+_ACCESS: Final = rf"{'|'.join(_ACCESS_WORDS)}|(?<=[_-])pass"
+_KEY_OWNERS: Final = (
+    "access|account|admin|app|application|auth|client|deploy|encryption|hmac|host|jwt|license|master|private|root"
+    "|secret|service|shared|signing|ssh|storage|webhook"
 )
+_KEYS: Final = (
+    rf"secret|token|api[ _-]?key|(?:{_KEY_OWNERS})[ _-]?key|key[_-]data|credentials?|phpsessid|jsessionid|connect\.sid"
+)
+NAME_ENDINGS: Final = (
+    *_ACCESS_WORDS,
+    *("_pass", "-pass", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
+    *("phpsessid", "jsessionid", "connect.sid"),
+)
+"""In lower case: how every name ends that `ASSIGNMENT` and `NAME` know, and some others."""
+NAME_TAIL: Final = " \t0123456789_\"'`]\\"
+"""What may stand between such a name and its sign."""
+LONGEST_ENDING: Final = 64
+"""Characters before a sign in which the end of a name with its tail is looked for."""
+
 _VALUE: Final = (
     r"(?:\\?\"(?P<double>[^\"\\\n]{1,4096})\\?\"|\\?'(?P<single>[^'\\\n]{1,4096})\\?'|`(?P<tick>[^`\n]{1,4096})`"
     r"|\\?[\"'](?P<open>[^\s\"'\\]{1,4096})|(?P<bare>[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
 )
 ASSIGNMENT: Final = re.compile(
-    rf"(?:(?P<password>{_ACCESS_WORDS})|(?P<key>{_KEY_NAMES}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
+    rf"(?:(?P<password>{_ACCESS})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
     r"(?P<sign>[ \t]{0,8}(?:=>|:=)[ \t]{0,8}|[ \t]{1,8}={1,3}[ \t]{1,8}|[ \t]{0,8}={1,3}(?![ \t=])"
     r"|[ \t]{0,8}[:：][ \t]{0,8})"
     rf"{_VALUE}",
     re.IGNORECASE,
 )
 """A secret's name with the value given to it: in code, configuration, JSON, connection strings or speech."""
+NAME: Final = re.compile(rf"(?:(?P<password>{_ACCESS})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\Z", re.IGNORECASE)
+"""The end of the name of a value that is a secret."""
 
-OPTION: Final = re.compile(
-    r"(?<![\w-])(?:--(?:password|passwd|token|api-key|secret)[ \t]{1,4}[\"']?"
-    r"(?P<named>(?=[^\s0-9]{0,256}[0-9])[^\s\"']{4,512})"
-    r"|(?:-u|--user)[ \t]{1,4}[\"']?[^\s:\"'/\[]{1,128}:(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256}))"
+_SPOKEN_VALUE: Final = (
+    r"(?!(?i:sha|md5|base64|bcrypt|argon|utf|ascii|aes|v[0-9]))(?=[^\s]{0,64}[0-9])(?=[^\s]{0,64}[^\W\d_])"
+    r"[^\s\"'“”]{3,127}[^\s\"'“”.,;:!?)\]]"
 )
-"""A secret given to a command as an option."""
 
-PRIVATE_KEY_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-PRIVATE_KEY_END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-KEY_LINE: Final = re.compile(
-    r"[\s>|#\"'+]{0,64}[A-Za-z0-9+/=]{0,16384}(?:\\n)?[\s\"',+]{0,8}|[A-Za-z-]{1,32}: [^\n]{0,256}\n?"
+
+def _shape(
+    kind: str, literals: str | tuple[str, ...], pattern: str, flags: re.RegexFlag = re.IGNORECASE
+) -> ContextShape:
+    named = tuple(literals.split()) if isinstance(literals, str) else literals
+    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern, flags))
+
+
+CONTEXTS: Final = (
+    # The password in the userinfo of a URI (RFC 3986, 3.2.1), up to the last `@` before the path.
+    _shape("uri-password", "://", r"://[^\s/:@?#\"<>\[]{0,256}:(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])", re.NOFLAG),
+    _shape("uri-password", "thin:", r"thin:[^\s/@]{1,128}/(?P<secret>[^\s/@]{1,256})@"),
+    _shape(
+        "authorization",
+        "authorization",
+        r"authorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:bearer|basic|token|apikey|digest)[ \t]{1,4}"
+        r"(?P<secret>[^\s\"',\\]{6,16384})",
+    ),
+    _shape(
+        "authorization",
+        "bearer basic",
+        r"(?<![\w-])(?:bearer[ \t]{1,4}(?P<bearer>(?=[^\s0-9]{0,256}[0-9])[\w.~+/=-]{8,16384})"
+        r"|basic[ \t]{1,4}(?P<basic>[A-Za-z0-9+/]{8,1024}={1,2}))",
+    ),
+    _shape(
+        "cookie",
+        "cookie",
+        r"(?<![\w-])(?:set-)?cookie\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?"
+        r"(?P<secret>[\w.%-]{1,128}=[^\s\"';\\]{6,4096}(?:;[ \t]?[^\s\"';=\\]{1,128}(?:=[^\s\"';\\]{0,4096})?){0,64})",
+    ),
+    _shape(
+        "signature",
+        "sig=",
+        r"[?&](?:sig)=(?P<secret>[\w%+/=.-]{20,1024})",
+    ),
+    _shape(
+        "signature",
+        "signature=",
+        r"(?:[?&]|,[ \t]?)(?:x-amz-|x-goog-)?signature=(?P<secret>[\w%+/=.-]{20,1024})",
+    ),
+    _shape(
+        "query-key", "?key= &key= ?code= &code=", r"[?&](?:key|code)=(?P<secret>(?=[^\s&]{0,64}[0-9])[\w%=.-]{20,1024})"
+    ),
+    _shape("otp-secret", "otpauth://", r"otpauth://[^\s]{0,256}?[?&]secret=(?P<secret>[A-Za-z2-7=]{8,256})"),
+    _shape(
+        "webhook",
+        "hooks",
+        r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
+        r"|hooks\.zapier\.com/hooks/catch)/(?P<secret>[\w/-]{12,256})",
+    ),
+    _shape("webhook", "webhook.office.com/webhookb2/", r"webhook\.office\.com/webhookb2/(?P<secret>[\w@/-]{20,512})"),
+    _shape("webhook", "/open-apis/bot/ /with/key/", r"/(?:open-apis/bot/v2/hook|with/key)/(?P<secret>[\w-]{16,128})"),
+    _shape(
+        "secret",
+        "</",
+        r"<[\w:.-]{0,64}(?:password|passwd|secret|token|api[_-]?key)>(?P<secret>[^<>\s]{1,1024})</",
+    ),
+    _shape("secret", "auth", r"[\"']_?auth[\"'][ \t]{0,4}:[ \t]{0,4}[\"'](?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})[\"']"),
+    _shape("secret", "_auth", r"(?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}(?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})(?!\S)"),
+    # Secrets given to a command as an option.
+    _shape(
+        "password",
+        "--pass --token --api-key --secret",
+        r"(?<![\w-])--(?:password|passwd|token|api-key|secret)[ \t]{1,4}[\"']?"
+        r"(?P<named>(?=[^\s0-9]{0,256}[0-9])[^\s\"']{4,512})",
+        re.NOFLAG,
+    ),
+    _shape(
+        "password",
+        "-u --user",
+        r"(?<![\w-])(?:-u|--user)[ \t]{1,4}[\"']?[^\s:\"'/\[]{1,128}:"
+        r"(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
+        re.NOFLAG,
+    ),
+    _shape(
+        "password",
+        ("sshpass", " -p", " -a"),
+        r"(?<![\w-])(?:sshpass[ \t]{1,4}-p[ \t]{0,4}|mysql(?:dump|admin)?[ \t][^\n|;&]{0,200}?(?<=[ \t])-p(?![ \t])"
+        r"|redis-cli[ \t][^\n|;&]{0,200}?(?<=[ \t])-a[ \t]{1,4}|docker[ \t]login[^\n|;&]{0,200}?(?<=[ \t])-p[ \t]{1,4})"
+        r"[\"']?(?P<secret>[^\s\"']{1,256})",
+        re.NOFLAG,
+    ),
+    _shape("password", "pass:", r"-pass(?:in|out|phrase)?[ \t]{1,4}pass:(?P<secret>[^\s\"']{1,256})", re.NOFLAG),
+    # Files and statements that have a place for a password.
+    _shape(
+        "password",
+        "machine",
+        r"(?<![\w-])machine\s{1,4}(?:[\w-]{1,64}\.[\w.-]{1,256}|localhost)\s{1,4}login\s{1,4}[^\s]{1,256}\s{1,4}password\s{1,4}"
+        r"(?P<secret>[^\s]{1,256})",
+    ),
+    _shape(
+        "password",
+        ":543 :643 :*:",
+        r"^[ \t]{0,8}(?:[\w.-]{1,256}|\*):(?:[56]43[0-9]|\*):[\w.*-]{1,64}:[\w.*-]{1,64}:"
+        r"(?P<secret>[^\s:]{1,256})[ \t]{0,8}$",
+        re.MULTILINE,
+    ),
+    _shape(
+        "password",
+        "password identified",
+        r"(?:(?i:identified[ \t]{1,4}by|(?:with|encrypted|login)[ \t]{1,4}password)|PASSWORD)[ \t]{1,4}"
+        r"'(?P<secret>[^'\n]{1,512})'",
+        re.NOFLAG,
+    ),
+    # What people say.
+    _shape(
+        "password",
+        " ".join(word for word in (*_ACCESS_WORDS, "passcode", "passe") if " " not in word),
+        rf"(?:{_ACCESS}|passcode)(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}"
+        r"(?:is(?:[ \t]now)?|was|ist|war|lautet|es|est|è|é|jest)[ \t:]{1,4}[\"'“]?"
+        rf"(?P<secret>{_SPOKEN_VALUE})",
+    ),
+    _shape(
+        "seed-phrase",
+        "phrase mnemonic words",
+        r"(?:(?:seed|mnemonic|recovery)[ \t](?:phrase|words)|mnemonic)[\"']?[ \t]{0,4}(?:is|are|:|=)[ \t]{0,4}[\"']?"
+        r"(?P<secret>[a-z]{3,8}(?:[ \t,]{1,2}[a-z]{3,8}){11,23})",
+    ),
 )
-"""A line inside a private key: base64, or a header such as `Proc-Type: 4,ENCRYPTED`."""
-KEY_RUN: Final = re.compile(r"[A-Za-z0-9+/=\\]{0,65536}")
-"""What of a private key follows its first line on the same line, with line ends written as an escape."""
+
+_HINTS: Final = (
+    "pass",
+    "pwd",
+    "kennwort",
+    "senha",
+    "bearer",
+    "basic",
+    "machine",
+    "identified",
+    "phrase",
+    "mnemonic",
+    "words",
+)
+_MORE_HINTS: Final = ("</", " -", "hook", "-u", "--", "with/key")
+_SIGNED_HINTS: Final = ("://", "auth", "cookie", "sig", "key=", "code=", "thin:", "open-apis", ":543", ":643", ":*:")
+_FOREIGN_HINTS: Final = tuple(word for word in _ACCESS_WORDS if not word.isascii())
+
+
+def suspected_contexts(text: str, folded: str) -> tuple[ContextShape, ...]:
+    """Return the kinds of surroundings that a text has, by a look that spares most texts the search.
+
+    Args:
+        folded: The text in lower case.
+    """
+    if not hints_at_a_secret(folded):
+        return ()
+    return tuple(shape for shape in CONTEXTS if holds_any(folded, shape.literals) and shape.pattern.search(text))
+
+
+def hints_at_a_secret(folded: str) -> bool:
+    """Tell whether a folded text has a part of any literal: every literal has one of the hints in it."""
+    if holds_any(folded, _HINTS) or holds_any(folded, _MORE_HINTS):
+        return True
+    if (":" in folded or "=" in folded) and holds_any(folded, _SIGNED_HINTS):
+        return True
+    return not folded.isascii() and holds_any(folded, _FOREIGN_HINTS)
+
+
+def holds_any(text: str, literals: tuple[str, ...]) -> bool:
+    """Tell whether any of the literals is in a text."""
+    for literal in literals:  # noqa: SIM110 - on the way of every write, and any() takes four times as long
+        if literal in text:
+            return True
+    return False
+
 
 PLACEHOLDER: Final = re.compile(
     r"\[redacted:[\w-]{1,64}\].*|<[^<>]{0,128}>?|\[[\w ]{0,64}\]?|\{.*"

@@ -1,0 +1,160 @@
+"""Tokens that their issuers mark: by a prefix, as most do, or by what stands in their middle.
+
+Every quantifier is bounded and every shape starts at a boundary or at a literal, so that no text makes matching slower
+than linear. The shapes are those that the issuers document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenShape:
+    """The tokens of one kind.
+
+    Attributes:
+        kind: Names it in the mark that takes a token's place.
+        literals: A text without any of them holds no token of the kind.
+        prefixed: Whether a token begins with one of the literals; otherwise it holds it.
+        pattern: What a token looks like.
+    """
+
+    kind: str
+    literals: tuple[str, ...]
+    prefixed: bool
+    pattern: re.Pattern[str]
+
+
+SHORTEST_TOKEN: Final = 15
+"""Characters of the shortest token that a shape knows; none holds white space. Few words of prose are so long."""
+
+_ALNUM: Final = r"[A-Za-z0-9]"
+_END: Final = r"(?![A-Za-z0-9])"
+_HEX32: Final = rf"[0-9a-fA-F]{{32}}{_END}"
+_UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+# Kind, prefixes, what follows each of them.
+_PREFIXED: Final = (
+    ("aws-key-id", "AKIA ASIA ABIA ACCA", rf"[A-Z0-9]{{16}}{_END}"),
+    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"{_ALNUM}{{20,255}}"),
+    ("github-token", "github_pat_", r"[A-Za-z0-9_]{20,255}"),
+    (
+        "gitlab-token",
+        "glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glagent- gloas- glimt- glffct-",
+        r"[\w.-]{16,255}",
+    ),
+    ("slack-token", "xoxa- xoxb- xoxe- xoxe.xox xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp-", r"[\w%-]{10,512}"),
+    ("anthropic-key", "sk-ant-", r"[\w-]{16,255}"),
+    ("api-key", "sk-proj- sk-svcacct- sk-admin- sk-or- sk-lf- sk-None- ctx7sk- nvapi-", r"[\w-]{16,255}"),
+    ("api-key", "sk- gsk_ pplx- xai- r8_ csk- fw_ lsv2_pt_ lsv2_sk_", r"(?=[\w-]{0,64}[0-9])[A-Za-z0-9_]{20,255}"),
+    ("api-key", "tvly-", r"(?:dev-|prod-)?[A-Za-z0-9]{20,128}"),
+    ("google-key", "AIza", r"[\w-]{30,45}"),
+    ("google-key", "ya29. GOCSPX-", r"[\w.-]{20,2048}"),
+    ("google-key", "1//0", r"[\w-]{40,512}"),
+    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", rf"{_ALNUM}{{10,255}}"),
+    ("stripe-key", "whsec_", r"[A-Za-z0-9+/=]{20,255}"),
+    ("npm-token", "npm_", rf"{_ALNUM}{{30,64}}"),
+    ("pypi-token", "pypi-Ag", r"[\w-]{16,1024}"),
+    ("rubygems-key", "rubygems_", r"[0-9a-f]{40,64}"),
+    ("crates-token", "cio", rf"{_ALNUM}{{32}}{_END}"),
+    ("nuget-key", "oy2", rf"[a-z0-9]{{43}}{_END}"),
+    ("docker-token", "dckr_pat_ dckr_oat_", r"[\w-]{20,128}"),
+    ("huggingface-token", "hf_", rf"{_ALNUM}{{20,255}}"),
+    ("sendgrid-key", "SG.", r"[\w-]{16,64}\.[\w-]{16,128}"),
+    ("mail-key", "xkeysib- xsmtpsib-", r"[0-9a-f]{32,64}(?:-[A-Za-z0-9]{8,32})?"),
+    ("mail-key", "key-", rf"[0-9a-f]{{32}}{_END}"),
+    ("twilio-key", "AC SK", rf"[0-9a-f]{{32}}{_END}"),
+    ("vault-token", "hvs. hvb. hvr.", r"[\w-]{20,512}"),
+    ("mapbox-token", "sk.eyJ", r"[\w-]{20,512}\.[\w-]{8,128}"),
+    ("jwt", "eyJ", r"[\w-]{8,4096}\.(?:eyJ[\w-]{8,16384}\.[\w-]{8,4096}|(?:[\w-]{0,4096}\.){3}[\w-]{8,4096})"),
+    ("cloud-token", "dop_v1_ doo_v1_ dor_v1_", r"[0-9a-f]{40,64}"),
+    ("cloud-token", "dapi shpat_ shpca_ shppa_ shpss_", _HEX32),
+    ("cloud-token", "fo1_ fm1r_ fm2_", r"[\w+/=,-]{20,4096}"),
+    ("cloud-token", "HRKU-", r"[\w-]{30,128}"),
+    ("cloud-token", "LTAI", rf"{_ALNUM}{{12,30}}{_END}"),
+    ("cloud-token", "AKID", rf"{_ALNUM}{{32}}{_END}"),
+    ("cloud-token", "dt0c01. dt0s16.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    ("cloud-token", "nfp_ napi_ pscale_tkn_ pscale_pw_ pscale_oauth_ sbp_ sb_secret_ pul-", r"[\w-]{20,128}"),
+    ("service-token", "lin_api_ lin_oauth_ ntn_ secret_ cfpat-", rf"{_ALNUM}{{20,128}}"),
+    ("service-token", "glsa_ glc_", r"[A-Za-z0-9_+/=]{20,1024}"),
+    ("service-token", "ATATT3 ATCTT3 ATBB", r"[\w=-]{20,512}"),
+    ("service-token", "figd_ figu_ PMAK- tskey- CCIPAT_ CCIPRJ_ bkua_ bkaj_ tfp_ CFPAT-", r"[\w-]{16,256}"),
+    ("service-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", r"[\w.-]{20,128}"),
+    ("service-token", "NRAK- NRJS- NRII- NRIQ- NRRA-", r"[\w-]{16,64}"),
+    ("service-token", "sntrys_ sntryu_ sntrya_", r"[\w+/=-]{20,1024}"),
+    ("service-token", "sqp_ squ_ sqa_", rf"[0-9a-f]{{40}}{_END}"),
+    ("service-token", "AKCp", rf"{_ALNUM}{{60,80}}"),
+    ("service-token", "ops_eyJ", r"[\w+/=-]{40,4096}"),
+    ("service-token", "pat-na1- pat-eu1-", _UUID),
+    ("service-token", "sl.u. sl.B", r"[\w-]{60,2048}"),
+    ("payment-token", "sq0atp- sq0csp-", r"[\w-]{20,64}"),
+    ("payment-token", "EAAA", r"[\w-]{56,64}(?![\w-])"),
+    ("payment-token", "access_token$production$", r"[0-9a-z]{16}\$[0-9a-f]{32}"),
+    ("social-token", "EAAC EAAB EAAG EAAJ", r"(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{60,512}"),
+    ("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{20,80}"),
+    ("private-key", "LS0tLS1CRUdJTi", r"(?!BDRVJU|BQVUJMSUMg)[A-Za-z0-9+/=]{20,65536}"),
+)
+
+# Kind, what stands within, the whole.
+_INNER: Final = (
+    ("telegram-token", ":", r"[0-9]{8,12}:[\w-]{35}(?![\w-])"),
+    ("discord-token", ".", r"[MNO](?<![\w-].)[\w-]{22,28}\.[\w-]{6}\.[\w-]{27,64}"),
+    ("terraform-token", ".atlasv1.", rf"(?<![\w-]){_ALNUM}{{14}}\.atlasv1\.[\w-]{{40,80}}"),
+    ("airtable-token", "pat", rf"(?<![\w-])pat{_ALNUM}{{14}}\.[0-9a-f]{{64}}"),
+    ("mail-key", "-us", rf"(?<![\w-])[0-9a-f]{{32}}-us[0-9]{{1,2}}{_END}"),
+    ("azure-secret", "Q~", r"(?<![\w~-])[\w.~-]{3}[78]Q~[\w.~-]{31,40}"),
+)
+
+
+def _shapes() -> Iterator[TokenShape]:
+    for kind, prefixes, rest in _PREFIXED:
+        names = tuple(prefixes.split())
+        pattern = rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))}){rest}"
+        yield TokenShape(kind=kind, literals=names, prefixed=True, pattern=re.compile(pattern, re.ASCII))
+    for kind, within, whole in _INNER:
+        yield TokenShape(kind=kind, literals=(within,), prefixed=False, pattern=re.compile(whole, re.ASCII))
+
+
+TOKENS: Final = tuple(_shapes())
+"""In the order in which they are looked for: the narrower of two that may overlap comes first."""
+
+_SEGMENT: Final = re.compile(r"[\w-]+", re.ASCII)
+"""What stands between two places where a token may begin."""
+
+
+def _heads() -> dict[str, tuple[str, ...]]:
+    """Return how segments begin in which a token does, by their first character."""
+    heads: dict[str, set[str]] = {}
+    for shape in TOKENS:
+        for literal in shape.literals if shape.prefixed else ():
+            head = _SEGMENT.match(literal)
+            if head is not None:
+                heads.setdefault(literal[0], set()).add(head[0])
+    return {first: tuple(sorted(found)) for first, found in heads.items()}
+
+
+_HEADS: Final = _heads()
+_INNER_SHAPES: Final = tuple(shape for shape in TOKENS if not shape.prefixed)
+
+
+def suspected_tokens(text: str) -> tuple[TokenShape, ...]:
+    """Return the kinds of which a text may hold a token, by a look that spares most texts the search."""
+    runs = " ".join([word for word in text.split() if len(word) >= SHORTEST_TOKEN])
+    if not runs:
+        return ()
+    found = [shape for shape in _INNER_SHAPES if shape.literals[0] in runs and shape.pattern.search(runs)]
+    if _any_begins(runs):
+        found += [shape for shape in TOKENS if shape.prefixed and any(literal in runs for literal in shape.literals)]
+    return tuple(found)
+
+
+def _any_begins(runs: str) -> bool:
+    for segment in _SEGMENT.findall(runs):
+        heads = _HEADS.get(segment[0])
+        if heads is not None and segment.startswith(heads):
+            return True
+    return False

@@ -1,0 +1,315 @@
+"""Which secrets are known by their shape or their surroundings, and which look-alikes are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.support.growth import grows_linearly, on_repeated
+
+from hermes_memory.domain import secret_shapes
+from hermes_memory.domain.redaction import redact, redact_value
+from hermes_memory.domain.secret_tokens import SHORTEST_TOKEN, TOKENS, suspected_tokens
+
+MIX = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH" * 2
+HEX = "0123456789abcdef" * 8
+
+# Whole tokens: nothing of them may stay.
+ISSUED = {
+    "an access key of AWS": "AKIAIOSFODNN7EXAMPLE",
+    "a session's key of AWS": "ASIAIOSFODNN7EXAMPLE",
+    "GitHub, personal": f"ghp_{MIX[:36]}",
+    "GitHub, of an app": f"ghs_{MIX[:36]}",
+    "GitHub, fine-grained": f"github_pat_11ABCDEFG0_{MIX[:50]}",
+    "GitLab": f"glpat-{MIX[:20]}",
+    "GitLab, of a deployment": f"gldt-{MIX[:20]}",
+    "Slack, of a bot": f"xoxb-123456789012-{MIX[:24]}",
+    "Slack, that expires": f"xoxe.xoxb-1-{MIX[:40]}",
+    "Slack, of an app": f"xapp-1-A0123-{MIX[:24]}",
+    "Anthropic": f"sk-ant-api03-{MIX[:40]}",
+    "OpenAI": f"sk-proj-{MIX[:40]}",
+    "OpenAI, old": f"sk-{MIX[:48]}",
+    "OpenRouter": f"sk-or-v1-{HEX[:64]}",
+    "Groq": f"gsk_{MIX[:52]}",
+    "xAI": f"xai-{MIX[:52]}",
+    "NVIDIA": f"nvapi-{MIX[:52]}",
+    "LangSmith": f"lsv2_pt_{HEX[:32]}_{HEX[:10]}",
+    "Tavily": f"tvly-dev-{MIX[:32]}",
+    "Google, API": f"AIza{MIX[:35]}",
+    "Google, OAuth": f"ya29.a0Af{MIX[:40]}",
+    "Google, refresh": f"1//0{MIX[:60]}",
+    "Google, client": f"GOCSPX-{MIX[:28]}",
+    "Stripe": f"sk_live_{MIX[:24]}",
+    "Stripe, webhook": f"whsec_{MIX[:32]}",
+    "npm": f"npm_{MIX[:36]}",
+    "PyPI": f"pypi-AgEIcHlwaS5vcmc{MIX[:40]}",
+    "RubyGems": f"rubygems_{HEX[:48]}",
+    "crates.io": f"cio{MIX[:32]}",
+    "NuGet": f"oy2{HEX[:43]}",
+    "Docker Hub": f"dckr_pat_{MIX[:27]}",
+    "Hugging Face": f"hf_{MIX[:34]}",
+    "SendGrid": f"SG.{MIX[:22]}.{MIX[:43]}",
+    "Brevo": f"xkeysib-{HEX[:64]}-{MIX[:16]}",
+    "Mailgun": f"key-{HEX[:32]}",
+    "Mailchimp": f"{HEX[:32]}-us12",
+    "Twilio": f"SK{HEX[:32]}",
+    "Telegram": "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
+    "Discord": f"M{MIX[:24]}.Gabcde.{MIX[:38]}",
+    "a signed JSON web token": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{MIX[:30]}",
+    "an encrypted JSON web token": f"eyJhbGciOiJSU0EtT0FFUCJ9.{MIX[:40]}.{MIX[:16]}.{MIX[:40]}.{MIX[:22]}",
+    "Mapbox": f"sk.eyJ1Ijoi{MIX[:40]}.{MIX[:22]}",
+    "Vault": f"hvs.{MIX[:24]}",
+    "DigitalOcean": f"dop_v1_{HEX[:64]}",
+    "Databricks": f"dapi{HEX[:32]}",
+    "Shopify": f"shpat_{HEX[:32]}",
+    "Fly": f"fo1_{MIX[:40]}",
+    "Heroku": f"HRKU-{MIX[:40]}",
+    "Alibaba Cloud": f"LTAI{MIX[:20]}",
+    "Tencent Cloud": f"AKID{MIX[:32]}",
+    "Dynatrace": f"dt0c01.{MIX[:24].upper()}.{MIX[:64].upper()}",
+    "Netlify": f"nfp_{MIX[:40]}",
+    "Neon": f"napi_{MIX[:40]}",
+    "PlanetScale": f"pscale_tkn_{MIX[:40]}",
+    "Supabase": f"sb_secret_{MIX[:31]}",
+    "Pulumi": f"pul-{HEX[:40]}",
+    "Linear": f"lin_api_{MIX[:40]}",
+    "Notion": f"ntn_{MIX[:46]}",
+    "Notion, old": f"secret_{MIX[:43]}",
+    "Grafana": f"glsa_{MIX[:32]}_abcd1234",
+    "Atlassian": f"ATATT3{MIX[:60]}",
+    "Bitbucket": f"ATBB{MIX[:32]}",
+    "Figma": f"figd_{MIX[:40]}",
+    "Postman": f"PMAK-{HEX[:24]}-{HEX[:34]}",
+    "Doppler": f"dp.pt.{MIX[:43]}",
+    "Tailscale": f"tskey-auth-{MIX[:30]}",
+    "New Relic": f"NRAK-{MIX[:27].upper()}",
+    "Sentry": f"sntrys_{MIX[:60]}",
+    "CircleCI": f"CCIPAT_{MIX[:40]}",
+    "Buildkite": f"bkua_{HEX[:40]}",
+    "SonarQube": f"sqp_{HEX[:40]}",
+    "Artifactory": f"AKCp{MIX[:69]}",
+    "1Password": f"ops_eyJ{MIX[:80]}",
+    "HubSpot": "pat-na1-01234567-89ab-cdef-0123-456789abcdef",
+    "Dropbox": f"sl.u.{MIX[:80]}",
+    "Airtable": f"pat{MIX[:14]}.{HEX[:64]}",
+    "Square": f"sq0atp-{MIX[:22]}",
+    "PayPal": f"access_token$production${HEX[:16]}${HEX[:32]}",
+    "Facebook": f"EAAC{MIX[:80]}",
+    "Terraform": f"{MIX[:14]}.atlasv1.{MIX[:67]}",
+    "Azure": f"abc8Q~{MIX[:34]}",
+    "age": f"AGE-SECRET-KEY-1{MIX[:40].upper()}",
+    "a private key in base64": "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo=",
+}
+
+AROUND = [("", ""), ("use ", " please"), ("密钥是", "。"), ("(“", "”)"), ("a\n\t", "\nb"), ("/", "?")]
+
+# What stands around a secret, with ‹ and › at its ends.
+SURROUNDED = [
+    "https://api.telegram.org/bot‹123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1›/getMe",
+    "Cookie: ‹session=abc123def456; theme=dark›",
+    "Set-Cookie: ‹sid=s%3Aabcdef123; Path=/; HttpOnly›",
+    '-H "Cookie: ‹auth=deadbeef01›"',
+    f"SignedHeaders=host, Signature=‹{HEX[:64]}›",
+    f"https://s3.example/x?X-Amz-Signature=‹{HEX[:64]}›",
+    f"https://chat.googleapis.com/v1/spaces/AA/messages?key=‹abc1{MIX[:30]}›",
+    f"https://f.azurewebsites.net/api/x?code=‹{MIX[:40]}==›",
+    "otpauth://totp/Me?secret=‹JBSWYDPEHPKPXP›&issuer=x",
+    f"https://x.webhook.office.com/webhookb2/‹{MIX[:36]}@{MIX[:36]}/IncomingWebhook/abc›",
+    "https://hooks.zapier.com/hooks/catch/‹12345/abcdef12›",
+    f"https://maker.ifttt.com/trigger/x/with/key/‹{MIX[:22]}›",
+    f"https://open.feishu.cn/open-apis/bot/v2/hook/‹{MIX[:36]}›",
+    f"https://discord.com/api/webhooks/‹123456789012345678/{MIX[:60]}›",
+    '{"auths": {"r.io": {"auth": "‹dXNlcjpwYXNzd29yZA==›"}}}',
+    "//registry.npmjs.org/:_authToken=‹abcdef0123456789›",
+    "_auth=‹dXNlcjpwYXNz›",
+    "sshpass -p ‹hunter2› ssh host",
+    "mysql -u root -p‹hunter2› shop",
+    "redis-cli -h cache -a ‹hunter2›",
+    "docker login -u bob -p ‹hunter2› r.io",
+    "openssl rsa -passin pass:‹hunter2› -in key.pem",
+    "machine api.example.com login bob password ‹hunter2›",
+    "db.example.com:5432:app:bob:‹hunter2›",
+    "*:*:*:bob:‹hunter2›",
+    "CREATE ROLE x WITH PASSWORD '‹hunter›'",
+    "ALTER USER bob PASSWORD '‹abc›'",
+    "IDENTIFIED BY '‹abc›'",
+    "my password is ‹hunter2›",
+    "the wifi password at the office is ‹Blue-42-House›.",
+    "mein Passwort ist ‹hunter2›, ok",
+    "mot de passe est ‹hunter2›",
+    "seed phrase: ‹legal winner thank year wave sausage worth useful legal winner thank yellow›",
+    "jdbc:oracle:thin:scott/‹tiger›@h:1521:x",
+    "jdbc:postgresql://h/db?user=u&password=‹hunter2›&ssl=true",
+    "mongodb+srv://bob:‹hunter2›@cluster.example.net/db",
+    "amqp://bob:‹hunter2›@rabbit:5672",
+    "api key: ‹abc123def456›",
+    f"private key: ‹0x{HEX[:64]}›",
+    f"APP_KEY=‹base64:{MIX[:43]}=›",
+    f"client-key-data: ‹{MIX[:60]}›",
+    f"JSESSIONID=‹{HEX[:32]}›",
+    "Proxy-Authorization: Basic ‹dXNlcjpwYXNz›",
+    f"x-vault-token: ‹{MIX[:26]}›",
+]
+
+LOOK_ALIKES = [
+    # Hashes, ids and numbers.
+    "commit 3f2a9c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b",
+    f"sha256 {HEX[:64]}",
+    f"image@sha256:{HEX[:64]}",
+    "md5 d41d8cd98f00b204e9800998ecf8427e",
+    'etag W/"33a64df551425fcc55e4d42a148795d9f25f89d4"',
+    "550e8400-e29b-41d4-a716-446655440000",
+    "uuid=550e8400-e29b-41d4-a716-446655440000",
+    "ULID 01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "session_id=20260503_ab12",
+    "IBAN DE89370400440532013000",
+    "GB29NWBK60161331926819",
+    "ISBN 978-3-16-148410-0",
+    "order 4111-1111",
+    "+49 170 1234567",
+    "12345678:30 is no time",
+    # Errors, versions, addresses, colours, files.
+    "ERR_CONNECTION_REFUSED",
+    "ORA-00942: table or view does not exist",
+    "SQLSTATE 42P01",
+    "HTTP 503",
+    "v1.2.3-rc.1+build.5",
+    "2026-11-29T22:00:30Z",
+    "fe80::1ff:fe23:4567:890a",
+    "00:1A:2B:3C:4D:5E",
+    "#ff8800",
+    "arn:aws:s3:::bucket/key",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+    "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7 bob@host",
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM=",
+    "LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KTUlJQg==",
+    "file.py:1234:def:foo:bar",
+    "main.c:12:5:error: x",
+    # Names that hold the name of a secret, and prefixes without what follows them.
+    "keyboard: QWERTY layout12345",
+    "monkey=banana123456",
+    "hotkey: Ctrl+Shift+P",
+    "primary key: id12345678",
+    "public_key=ssh-ed25519",
+    "tokenizer: cl100k_base",
+    "secretary: Ana Maria",
+    "sk-learn-contrib-pipeline",
+    "gl-matrix-4.0.1-beta-build",
+    "hf_hub_download_from_repository",
+    "skip_this_very_long_identifier",
+    "key-value-store-implementation",
+    "AC/DC played in 1999",
+    "AKIA is how AWS keys begin",
+    "https://example.com/AKIA-guide",
+    "page=2&sort=desc&key=name",
+    "license: Apache-2.0",
+    "auth: oauth2",
+    '"auth": "basic"',
+    # Prose about secrets, and options that only look like a secret's.
+    "cookie: a small biscuit",
+    "the cookie is stale",
+    "password policy: at least 12 characters",
+    "the password is sha256-hashed",
+    "the password is 12 characters long",
+    "password is base64 encoded",
+    "my password is in 1Password",
+    "The secret: never give up",
+    "access key for the door: under the mat",
+    "machine learning login page password reset",
+    "recovery words: ask Bob",
+    "seed phrase: never share it",
+    "Merge branch 'feature/token-refresh' into main",
+    "docker run -p 8080:8080 image",
+    "mysql -p mydb",
+    "mysql -h db -P 3306",
+    "git log -p --since=2024",
+]
+
+
+@pytest.mark.parametrize("token", ISSUED.values(), ids=ISSUED)
+def test_a_token_is_taken_out_wherever_it_stands(token: str) -> None:
+    for before, after in AROUND:
+        result = redact(f"{before}{token}{after}")
+
+        assert result.text.startswith(f"{before}[redacted:")
+        assert result.text.endswith(f"]{after}")
+        assert result.count == 1
+
+
+@pytest.mark.parametrize("marked", SURROUNDED)
+def test_a_secret_is_known_by_what_stands_around_it(marked: str) -> None:
+    before, rest = marked.split("‹")
+    secret, after = rest.split("›")
+    result = redact(f"{before}{secret}{after}")
+
+    assert result.text.startswith(f"{before}[redacted:")
+    assert result.text.endswith(f"]{after}")
+    assert result.count == 1
+
+
+@pytest.mark.parametrize("text", LOOK_ALIKES)
+def test_a_look_alike_is_kept(text: str) -> None:
+    for whole in (text, f"see {text} there", f"备注 {text}"):
+        assert redact(whole).text == whole
+
+
+def test_there_are_shapes_for_the_usual_issuers() -> None:
+    assert len(ISSUED) + len(SURROUNDED) >= 120
+
+
+@pytest.mark.parametrize("token", [*ISSUED.values()], ids=[*ISSUED])
+def test_the_first_look_at_a_text_overlooks_no_token(token: str) -> None:
+    assert len(token) >= SHORTEST_TOKEN
+    assert suspected_tokens(f"see {token} there")
+
+
+def test_every_kind_of_surroundings_is_hinted_at() -> None:
+    literals = [literal for shape in secret_shapes.CONTEXTS for literal in shape.literals]
+
+    assert [literal for literal in literals if not secret_shapes.hints_at_a_secret(f"{literal}:")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("db_password", "correct horse", "[redacted:password]"),
+        ("PASSWORD1", "x", "[redacted:password]"),
+        ("api_key", "abcdef0123", "[redacted:secret]"),
+        ("x-auth-token", "abcdef0123", "[redacted:secret]"),
+        ("password", "<password>", "<password>"),
+        ("password", " ", " "),
+        ("token", "abc", "abc"),
+        ("secret", "be kind to others", "be kind to others"),
+        ("turn", "D1:3", "D1:3"),
+        ("tokens", "abcdef0123", "abcdef0123"),
+        ("note", "password=x1", "password=[redacted:password]"),
+    ],
+)
+def test_the_name_of_a_value_may_tell_that_it_is_a_secret(name: str, value: str, kept: str) -> None:
+    assert redact_value(name, value).text == kept
+
+
+def _work(read: Callable[[str], object], unit: str) -> Callable[[int], Callable[[], object]]:
+    return on_repeated(read, unit, ending=" password is token=")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "password is ", "cookie: a=", "cookie: abc=defghi;", "mysql -", "docker login ", "machine a.b login ",
+        "seed phrase: abc ",
+        "seed phrase: legal winner ", "a:5432:b:", "otpauth://", "PASSWORD '", '"auth": "', "?key=", "1//0",
+        "AKIA" + "A" * 15,
+        "eyJabcdefgh.", "access_token$production$", "123456789:", "M" + "a" * 22 + ".", "thin:a/", "api key ",
+        "-p ", "pass:",
+        "xoxb-", "ya29.", "ghp_ghp_", ".atlasv1.", "Q~", "secret=", "\u0130password=", "key=",
+    ],
+)  # fmt: skip
+def test_no_repetition_makes_the_search_slower_than_linear(unit: str) -> None:
+    assert grows_linearly(_work(redact, unit), largest=24_000)
+
+
+def test_every_kind_has_a_name_that_a_mark_can_hold() -> None:
+    kinds = {shape.kind for shape in TOKENS} | {shape.kind for shape in secret_shapes.CONTEXTS}
+
+    assert [kind for kind in kinds if redact(f"[redacted:{kind}]").count] == []
