@@ -9,6 +9,7 @@ from dependency_injector import containers, providers
 
 from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.embedding_queue import PostgresEmbeddingQueue
+from hermes_memory.adapters.postgres.folding import PostgresTextIndex
 from hermes_memory.adapters.postgres.inspector import PostgresInspector
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.reader import PostgresReader
@@ -18,6 +19,7 @@ from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.explain import Explainer
+from hermes_memory.application.fold import FoldStage
 from hermes_memory.application.guarded_reader import GuardedReader
 from hermes_memory.application.health import Health
 from hermes_memory.application.link import StoreLink
@@ -119,6 +121,10 @@ def _deliverer(
     return deliverer
 
 
+def _fold_stage(pool: Pool, deliverer: Deliverer) -> FoldStage:
+    return FoldStage(PostgresTextIndex(pool), behind=lambda: deliverer.behind)
+
+
 def _link(host: StoreHost, preparation: StorePreparation, breaker: Breaker, deliverer: Deliverer) -> StoreLink:
     return StoreLink(
         preparation.prepare,
@@ -165,6 +171,7 @@ class Container(containers.DeclarativeContainer):
     spool = providers.Singleton(SpoolAccess, local.provided.spool, worker)
     stage = providers.Singleton(_stage, settings, queue, embedder, embed_breaker)
     deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage)
+    folding = providers.Singleton(_fold_stage, pool, deliverer)
     link = providers.Singleton(_link, host, preparation, store_breaker, deliverer)
     recall = providers.Singleton(
         Recall,

@@ -54,6 +54,7 @@ weights as materialized (
          ln(1 + (greatest(st.documents, 50) - sum(c.n) + .5) / (sum(c.n) + .5))::float8 as idf
     from counted c cross join statistics st group by c.lexeme, st.documents)"""
 
+# Scores are ordered as 4-byte floats: parts of equal scores are added in any order, and the last bits tell which.
 # $5 shelves to find in, $6 budget, $7 least postings of a common word, $8 rows to rescore, $9 limit.
 FINDING: Final[LiteralString] = """,
 ordered as materialized (
@@ -88,10 +89,10 @@ scored as (
          coalesce(sum(p.part) filter (where p.whole), 0) as certain
     from parts p group by p.key),
 best as materialized (
-  select s.key, s.place, s.partial, s.certain from scored s order by s.partial desc, s.key desc limit $8),
+  select s.key, s.place, s.partial, s.certain from scored s order by s.partial::real desc, s.key desc limit $8),
 themes as materialized (
   select distinct s.place, s.theme from spaces s),
-exact as materialized (
+rescored as (
   select b.key, b.place, case when r.score is null then b.partial else b.certain + r.score end as score
     from best b join themes s using (place)
    cross join lateral (
@@ -104,8 +105,9 @@ exact as materialized (
           cross join statistics st
           cross join terms t
           cross join lateral (select hermes_memory.term_frequency(d.lex, t.query)::float8 as tf offset 0) f
-          where not t.whole) r
-   order by score desc, b.key desc limit $9)
+          where not t.whole) r),
+exact as materialized (
+  select r.key, r.place, r.score from rescored r order by r.score::real desc, r.key desc limit $9)
 select st.documents, st.mean_length,
        (select jsonb_object_agg(w.lexeme, w.frequency) from weights w)::text as frequencies, h.*
   from statistics st left join (
@@ -114,7 +116,7 @@ select st.documents, st.mean_length,
               select r.* from hermes_memory.memory_rows r
                where r.agent_identity = {theme of space} and r.lex_key = e.key
               offset 0) r) h on true
- order by h.score desc nulls last, h.lex_key desc"""
+ order by h.score::real desc nulls last, h.lex_key desc"""
 
 # $5 shelves, $6 session, $7 limit. A session is small enough to read its rows' own words.
 FINDING_IN_SESSION: Final[LiteralString] = """,
@@ -128,7 +130,7 @@ scored as (
     join weights w on w.lexeme = d.lexeme cross join statistics st
    group by d.id),
 exact as materialized (
-  select s.id, s.score from scored s order by s.score desc, s.id limit $7)
+  select s.id, s.score from scored s order by s.score::real desc, s.id limit $7)
 select st.documents, st.mean_length,
        (select jsonb_object_agg(w.lexeme, w.frequency) from weights w)::text as frequencies, h.*
   from statistics st left join (
@@ -136,7 +138,7 @@ select st.documents, st.mean_length,
               select r.* from hermes_memory.memory_rows r
                where r.agent_identity = {theme of space} and r.id = e.id
               offset 0) r) h on true
- order by h.score desc nulls last, h.id"""
+ order by h.score::real desc nulls last, h.id"""
 
 BY_TEXT_IN_ONE_THEME: Final[LiteralString] = in_one_theme(COUNTING + FINDING)
 BY_TEXT_IN_ALL_THEMES: Final[LiteralString] = in_all_themes(COUNTING + FINDING)

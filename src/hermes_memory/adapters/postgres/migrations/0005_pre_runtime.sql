@@ -28,6 +28,7 @@ begin
        hermes_memory.term_frequency(tsvector, tsquery), hermes_memory.term_query(text),
        hermes_memory.forget_vectors(text, uuid[]),
        hermes_memory.claim_embedding_jobs(int, double precision, int),
+       hermes_memory.fold_term_blocks(int, double precision),
        hermes_memory.store_vectors(int, text[], uuid[], text[], bytea[], bytea[], int[], int, real[]),
        hermes_memory.hold_embedding_jobs(int, text[], uuid[], bytea[], double precision),
        hermes_memory.end_embedding_jobs(int, text[], uuid[], bytea[]),
