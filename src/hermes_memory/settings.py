@@ -31,6 +31,7 @@ from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.domain.ranking import UNASKED_FLOOR
+from hermes_memory.domain.redaction import SecretPolicy
 
 ENV_PREFIX: Final = "HERMES_MEMORY_"
 NATIVE_FILE: Final = "hermes-memory.json"
@@ -44,12 +45,30 @@ Names = Annotated[tuple[str, ...], NoDecode]
 """A list of names: a list, or one string with commas."""
 
 _home: ContextVar[Path | None] = ContextVar("hermes_memory_settings_home", default=None)
+_native: ContextVar[Mapping[str, Any] | None] = ContextVar("hermes_memory_settings_native", default=None)
 
 
 def default_home() -> Path:
     """Return the Hermes home: `HERMES_HOME`, or `.hermes` in the user's home directory."""
     given = os.environ.get("HERMES_HOME", "").strip()
     return Path(given).expanduser() if given else Path.home() / ".hermes"
+
+
+def settings_with(native: Mapping[str, Any], **values: Any) -> Settings:
+    """Read the settings as they would be if the native file held these keys. Nothing is written.
+
+    Args:
+        native: What to read in place of the native file.
+        values: What `Settings` itself takes, such as `home`.
+
+    Raises:
+        ConfigurationError: They would not be settings.
+    """
+    token = _native.set(native)
+    try:
+        return Settings(**values)
+    finally:
+        _native.reset(token)
 
 
 class Settings(BaseSettings):
@@ -155,7 +174,17 @@ class Settings(BaseSettings):
     spool_max_rows: int = Field(200_000, ge=100, le=10_000_000, description="Most writes waiting for the database.")
     spool_max_bytes: int = Field(1_073_741_824, ge=1_048_576, description="Most bytes waiting for the database.")
     shutdown_timeout: float = Field(2.0, ge=0, le=60, description="Seconds a shutdown spends on delivering.")
-    redact_secrets: bool = Field(True, description="Replace credentials by a mark before anything is stored.")
+    forgotten_days: float = Field(
+        30.0,
+        ge=0,
+        le=36_500,
+        description="Days for which what was forgotten can be brought back; then its text is erased. 0 erases soon.",
+    )
+    secret_policy: SecretPolicy = Field(
+        SecretPolicy.REDACT,
+        description="Texts with a credential: redact keeps them with a mark in its place, refuse keeps none of them, "
+        "allow keeps them as they are.",
+    )
 
     # Recall
     prefetch: bool = Field(True, description="Recall by itself before each turn.")
@@ -219,12 +248,17 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments, environment, `.env`, native file, the host's `config.yaml`."""
         home = _home.get() or default_home()
+        native = _native.get()
         _refuse_unknown_variables(os.environ, "the environment")
         return (
             init_settings,
             EnvSettingsSource(settings_cls),
             _read_dotenv(settings_cls, home / ".env"),
-            _MappingSource(settings_cls, _read_native(home / NATIVE_FILE), str(home / NATIVE_FILE)),
+            _MappingSource(
+                settings_cls,
+                _read_native(home / NATIVE_FILE) if native is None else native,
+                str(home / NATIVE_FILE),
+            ),
             _MappingSource(settings_cls, _read_host_config(home / "config.yaml"), str(home / "config.yaml")),
         )
 

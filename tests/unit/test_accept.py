@@ -26,6 +26,7 @@ from hermes_memory.domain.operations import (
     RemoveEntry,
     ReplaceEntry,
 )
+from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.testing.making import ANA, DESK, DESK_WITH_ANA, HOME, MARKETING
 
 NOW = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
@@ -178,7 +179,7 @@ def test_credentials_are_replaced_by_a_mark_in_everything_that_is_accepted(bench
 
 
 def test_credentials_stay_where_the_policy_says_so() -> None:
-    bench = Bench(CapturePolicy(redact=False))
+    bench = Bench(CapturePolicy(secrets=SecretPolicy.ALLOW))
 
     assert bench.add(SECRET).content == SECRET
     assert bench.turns(user(SECRET)) == [SECRET]

@@ -21,6 +21,7 @@ from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.identity import BenchMode, HostIdentity, resolve
 from hermes_memory.domain.model import Origin, Target
 from hermes_memory.domain.operations import AddEntry, Operation
+from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import DESK
 
@@ -178,7 +179,7 @@ def test_the_policies_are_the_settings(home: Path) -> None:
         turn_min_width=3,
         turn_max_chars=300,
         embed_policy="none",
-        redact_secrets=False,
+        secret_policy="allow",
         identity_aliases={"Old": "New"},
         allowed_themes="New, Other",
         bench_patterns=("bench-*",),
@@ -187,7 +188,7 @@ def test_the_policies_are_the_settings(home: Path) -> None:
     policy = identity_policy(settings)
 
     assert capture_policy(settings) == CapturePolicy(
-        turns=False, min_width=3, max_chars=300, embed="none", redact=False
+        turns=False, min_width=3, max_chars=300, embed="none", secrets=SecretPolicy.ALLOW
     )
     assert policy.allowed_themes == {"new", "other"}
     assert (policy.bench_patterns, policy.bench_mode) == (("bench-*",), BenchMode.REJECT)

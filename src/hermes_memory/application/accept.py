@@ -5,6 +5,7 @@ After a method returns an operation id, the write survives the death of the proc
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,7 @@ from typing import Literal
 from uuid import uuid4
 
 from hermes_memory.application.preparing import Preparing, moment
-from hermes_memory.domain.cleaning import clean_text
+from hermes_memory.application.secret_guard import HoldsSecret, SecretGuard
 from hermes_memory.domain.model import (
     Caller,
     HomeId,
@@ -35,7 +36,11 @@ from hermes_memory.domain.operations import (
     Stamp,
     TurnDraft,
 )
+from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.ports.spool import Spool
+
+logger = logging.getLogger(__name__)
 
 DELEGATION_MAX_CHARS = 8_192
 NAME_MAX_CHARS = 200
@@ -51,14 +56,14 @@ class CapturePolicy:
         min_width: Display columns below which a turn is not kept; 0 trusts the noise filter alone.
         max_chars: Characters after which a turn is cut, marked.
         embed: Which kept turns get a vector: all, only substantive ones, or none.
-        redact: Replace credentials by a mark.
+        secrets: What becomes of a text that holds a secret.
     """
 
     turns: bool = True
     min_width: int = 0
     max_chars: int = 65_536
     embed: Literal["all", "substantive_only", "none"] = "all"
-    redact: bool = True
+    secrets: SecretPolicy = SecretPolicy.REDACT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +96,13 @@ class Acceptor:
         policy: CapturePolicy,
         now: Callable[[], datetime],
         accepted: Callable[[Operation], None] = lambda _: None,
+        tally: SecretTally | None = None,
     ) -> None:
-        """Accept into `spool`; `accepted` hears of each write, in the caller's thread, and must not block."""
-        self.preparing = Preparing(redact=policy.redact)
+        """Accept into `spool`; `accepted` hears of each write, in the caller's thread, and must not block.
+
+        Secrets that are kept out are counted in `tally`.
+        """
+        self.preparing = Preparing(SecretGuard(policy.secrets, tally))
         self._spool = spool
         self._policy = policy
         self._now = now
@@ -183,14 +192,15 @@ class Acceptor:
             parent: The session that started this one.
 
         Raises:
-            InvalidInput: The caller has no session, or a message is too large.
+            InvalidInput: The caller has no session, or a message is too large; or one that is not `filtered` is refused
+                because it holds a secret.
             SpoolFull: The spool has reached its bound.
             StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
         if not self._policy.turns and filtered:
             return None
         stamp = self._stamp(caller, Origin.USER, None)
-        drafts = tuple(draft for one in said if (draft := self._draft(one, stamp.accepted_at, filtered)))
+        drafts = tuple(draft for one in said if (draft := self._draft_or_not(one, stamp.accepted_at, filtered)))
         if not drafts:
             return None
         return self._put(RecordTurns(stamp=stamp, turns=drafts, parent_session=parent))
@@ -220,6 +230,16 @@ class Acceptor:
             )
         )
 
+    def _draft_or_not(self, said: Said, accepted_at: datetime, filtered: bool) -> TurnDraft | None:
+        """Draft a message; of a conversation that is captured, one that is refused takes no other with it."""
+        try:
+            return self._draft(said, accepted_at, filtered)
+        except HoldsSecret:
+            if not filtered:
+                raise
+            logger.warning("a message was not kept: it holds a secret", extra={"action": "accept.secret"})
+            return None
+
     def _draft(self, said: Said, accepted_at: datetime, filtered: bool) -> TurnDraft | None:
         text = self.preparing.text(said.content, self._policy.max_chars)
         substantive = worth_remembering(text, said.role, min_width=self._policy.min_width)
@@ -237,7 +257,7 @@ class Acceptor:
         )
 
     def _stamp(self, caller: Caller, origin: Origin, tool: str | None, reason: str | None = None) -> Stamp:
-        name = None if tool is None else clean_text(tool, max_chars=NAME_MAX_CHARS) or None
+        name = None if tool is None else self.preparing.text(tool, NAME_MAX_CHARS) or None
         return Stamp(
             operation=OperationId(uuid4()),
             caller=caller,

@@ -36,6 +36,7 @@ class Mirror:
         # Held while a file is compared and while a told write is accepted, so that neither sees the other half done.
         self._order = threading.Lock()
         self._read: dict[Target, tuple[str, tuple[str, ...]]] = {}
+        self._entries: dict[Target, dict[str, str | None]] = {}
 
     def added(self, caller: Caller, target: Target, content: object) -> Operation:
         """Accept an addition the host told of.
@@ -177,7 +178,11 @@ class Mirror:
         entries = self._notebooks.read(target)
         if entries is None:
             return None
-        texts = tuple(dict.fromkeys(text for entry in entries if (text := self._prepared(entry))))
+        # What has not changed since the last reading is not prepared, and its secrets are not counted, again.
+        before = self._entries.get(target, {})
+        now = {entry: before[entry] if entry in before else self._prepared(entry) for entry in entries}
+        texts = tuple(dict.fromkeys(text for text in now.values() if text))
+        self._entries[target] = now
         self._read[target] = (mark, texts)
         return texts
 

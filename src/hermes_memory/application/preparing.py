@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
+from hermes_memory.application.secret_guard import SecretGuard
 from hermes_memory.domain.characters import shows
 from hermes_memory.domain.cleaning import clean_metadata, clean_text
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import NO_METADATA, Json, Metadata
+from hermes_memory.domain.model import NO_METADATA, Metadata
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
-from hermes_memory.domain.redaction import redact
 from hermes_memory.domain.scrubbing import scrub
 
 ENTRY_MAX_CHARS: Final = 65_536
@@ -23,13 +23,13 @@ LATEST: Final = datetime(9998, 12, 31, tzinfo=UTC)
 class Preparing:
     """Prepares texts, metadata and selectors. Preparing a result again changes nothing. Any thread may call."""
 
-    def __init__(self, *, redact: bool) -> None:
-        """Replace credentials by a mark if `redact` is set."""
-        self._redact = redact
+    def __init__(self, secrets: SecretGuard) -> None:
+        """Let `secrets` decide what becomes of secrets; whatever keeps a text may raise its `HoldsSecret`."""
+        self._secrets = secrets
 
     def text(self, value: object, max_chars: int) -> str:
         """Return a text cut at `max_chars` characters, "" for nothing that shows. Marks of secrets may add to it."""
-        text = self._redacted(clean_text(value, max_chars=max_chars)).strip()
+        text = self._secrets.kept(clean_text(value, max_chars=max_chars)).strip()
         return text if shows(text) else ""
 
     def content(self, value: object) -> str:
@@ -57,7 +57,7 @@ class Preparing:
 
     def metadata(self, value: Mapping[str, object] | None) -> Metadata:
         """Return metadata as they are stored."""
-        return {name: self._harmless(item) for name, item in clean_metadata(value).items()} if value else NO_METADATA
+        return self._secrets.metadata(clean_metadata(value)) if value else NO_METADATA
 
     def selector(self, selector: Selector) -> Selector:
         """Bring the selecting text into the form in which contents are stored, so that it finds them.
@@ -67,28 +67,15 @@ class Preparing:
         """
         match selector:
             case ByContent():
-                return replace(selector, content=self.content(selector.content))
+                content = self._secrets.sought(clean_text(selector.content, max_chars=ENTRY_MAX_CHARS + 1))
+                return replace(selector, content=self.content(content))
             case BySubstring():
                 # Not trimmed: blanks at its ends tell one entry from another.
-                return replace(selector, text=self._redacted(scrub(selector.text)))
+                return replace(selector, text=self._secrets.sought(scrub(selector.text)))
             case ById():
                 return selector
             case _:
                 assert_never(selector)
-
-    def _redacted(self, text: str) -> str:
-        return redact(text).text if self._redact else text
-
-    def _harmless(self, value: Json) -> Json:
-        match value:
-            case str():
-                return self._redacted(value)
-            case list():
-                return [self._harmless(item) for item in value]
-            case dict():
-                return {name: self._harmless(item) for name, item in value.items()}
-            case _:
-                return value
 
 
 def moment(at: object) -> datetime:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hermes_memory.adapters.notebook_files import NotebookFiles
 from hermes_memory.adapters.secret_file import load_or_create
+from hermes_memory.adapters.secret_tally import FileSecretTally
 from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.application.accept import Acceptor, CapturePolicy
@@ -27,6 +28,7 @@ from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.subjects import MIN_SECRET_BYTES, home_id_for, subject_for
 from hermes_memory.domain.themes import fold_name, parse_names
+from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.settings import Settings
 
 
@@ -44,6 +46,7 @@ class LocalHalf:
     spool: SqliteSpool
     leadership: FileLeadership
     acceptor: Acceptor
+    tally: SecretTally
     mirror: Mirror
     identities: IdentityPolicy
 
@@ -73,7 +76,8 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
     folder = state_folder(settings)
     secret = installation_secret(settings)
     spool = spool_of(settings)
-    acceptor = Acceptor(spool, policy=capture_policy(settings), now=utc_now, accepted=accepted)
+    tally = FileSecretTally(folder)
+    acceptor = Acceptor(spool, policy=capture_policy(settings), now=utc_now, accepted=accepted, tally=tally)
     home = home_id_for(secret, str(settings.home.resolve()))
     return LocalHalf(
         folder=folder,
@@ -81,6 +85,7 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
         spool=spool,
         leadership=leadership_of(settings),
         acceptor=acceptor,
+        tally=tally,
         mirror=Mirror(acceptor, NotebookFiles(settings.home, identity=home)),
         identities=identity_policy(settings),
     )
@@ -89,6 +94,11 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
 def state_folder(settings: Settings) -> Path:
     """Return the folder of a home's own state."""
     return settings.home / STATE_FOLDER
+
+
+def published_heads_path(folder: Path, destination: str) -> Path:
+    """Return the file where the heads of a database's history are published, in the folder of the home's own state."""
+    return folder / f"history-heads-{destination}.jsonl"
 
 
 def database_folder(home: Path) -> Path:
@@ -126,7 +136,7 @@ def capture_policy(settings: Settings) -> CapturePolicy:
         min_width=settings.turn_min_width,
         max_chars=settings.turn_max_chars,
         embed=settings.embed_policy,
-        redact=settings.redact_secrets,
+        secrets=settings.secret_policy,
     )
 
 

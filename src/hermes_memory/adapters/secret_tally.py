@@ -1,0 +1,94 @@
+"""The count of the secrets that a home kept out, in a small file that all its processes share."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from hermes_memory.ports.secrets import SecretTotals
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME: Final = "secrets.json"
+_MOST_BYTES: Final = 65_536
+_REDACTED: Final = "redacted"
+_REFUSED: Final = "refused"
+
+
+class FileSecretTally:
+    """Counts in a file (0600) of a folder. The file is touched only when a secret was found, and to read the counts.
+
+    The lock is the file's own, held for one reading and one writing. A file that says nothing sensible counts as empty.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+
+    def note(self, kinds: Mapping[str, int], *, refused: bool) -> None:
+        """Add what was found in one text."""
+        try:
+            with _locked(self._path, os.O_RDWR | os.O_CREAT) as descriptor:
+                counts = _read(descriptor)
+                counts[_REFUSED if refused else _REDACTED].update(kinds)
+                _write(descriptor, counts)
+        except OSError as error:
+            logger.warning(
+                "secrets were kept out and could not be counted",
+                extra={"action": "secrets.uncounted", "cause": type(error).__name__},
+            )
+
+    def totals(self) -> SecretTotals:
+        """Return the counts, none when they cannot be read."""
+        try:
+            with _locked(self._path, os.O_RDONLY) as descriptor:
+                counts = _read(descriptor)
+        except FileNotFoundError:
+            return SecretTotals()
+        except OSError as error:
+            logger.warning(
+                "the count of secrets cannot be read",
+                extra={"action": "secrets.unread", "cause": type(error).__name__},
+            )
+            return SecretTotals()
+        return SecretTotals(redacted=dict(counts[_REDACTED]), refused=dict(counts[_REFUSED]))
+
+
+@contextmanager
+def _locked(path: Path, flags: int) -> Iterator[int]:
+    if flags & os.O_CREAT:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Without waiting: somebody may have put a pipe there.
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int) -> dict[str, Counter[str]]:
+    try:
+        document = json.loads(os.pread(descriptor, _MOST_BYTES, 0) or b"{}")
+    except ValueError:
+        document = {}
+    return {name: _counter(document, name) for name in (_REDACTED, _REFUSED)}
+
+
+def _counter(document: object, name: str) -> Counter[str]:
+    counts = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(counts, dict):
+        return Counter()
+    return Counter({str(kind): count for kind, count in counts.items() if type(count) is int and count > 0})
+
+
+def _write(descriptor: int, counts: Mapping[str, Mapping[str, int]]) -> None:
+    text = json.dumps(counts, sort_keys=True).encode("utf-8")
+    os.pwrite(descriptor, text, 0)
+    os.ftruncate(descriptor, len(text))
