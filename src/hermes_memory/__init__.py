@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         HermesMemoryError,
         InvalidInput,
         NotVisible,
+        Outdated,
         SchemaNotApplied,
         SpoolFull,
         StoreBusy,
@@ -43,12 +44,15 @@ if TYPE_CHECKING:
         StoreUnavailable,
     )
     from hermes_memory.domain.fusion import Ranked
+    from hermes_memory.domain.history import Change, ChangeKind
     from hermes_memory.domain.model import Caller, Entry, Kind, Origin, Role, Subject, Target, Theme, Turn
     from hermes_memory.settings import Settings
 
 __all__ = [
     "Ambiguous",
     "Caller",
+    "Change",
+    "ChangeKind",
     "ConfigurationError",
     "DeadlineExceeded",
     "DeliveryRejected",
@@ -65,6 +69,7 @@ __all__ = [
     "Memory",
     "NotVisible",
     "Origin",
+    "Outdated",
     "Ranked",
     "RecallResult",
     "Role",
@@ -106,6 +111,7 @@ _HOMES = {
         "HermesMemoryError",
         "InvalidInput",
         "NotVisible",
+        "Outdated",
         "SchemaNotApplied",
         "SpoolFull",
         "StoreBusy",
@@ -113,6 +119,7 @@ _HOMES = {
         "StoreUnavailable",
     ),
     "hermes_memory.domain.fusion": ("Ranked",),
+    "hermes_memory.domain.history": ("Change", "ChangeKind"),
     "hermes_memory.domain.model": ("Caller", "Entry", "Kind", "Origin", "Role", "Subject", "Target", "Theme", "Turn"),
     "hermes_memory.settings": ("Settings",),
 }

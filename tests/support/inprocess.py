@@ -24,8 +24,10 @@ from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory, Services
 from hermes_memory.application.mirror import Mirror
 from hermes_memory.application.monitor import Monitor
+from hermes_memory.application.past import Past
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
+from hermes_memory.application.sealing import SealStage
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
 from hermes_memory.application.worker import Worker
@@ -49,6 +51,10 @@ MOMENT: Final = 0.01
 def utc_now() -> datetime:
     """Return the time."""
     return datetime.now(UTC)
+
+
+async def _published_nowhere(_heads: object) -> None:
+    """Publish nothing: nobody looks at the heads of these tests."""
 
 
 def same_stem(word: str) -> str:
@@ -168,6 +174,15 @@ class InProcess:
                 self.recall, reader, self.search, analyzer=self.analyzer, store_breaker=self.store_breaker
             ),
             reader=reader,
+            past=Past(
+                self.store.history,
+                self.search,
+                analyzer=self.analyzer,
+                ranking=RankingPolicy(),
+                breaker=self.store_breaker,
+            ),
+            seals=self.store.seals,
+            sealing=SealStage(self.store.seals, publish=_published_nowhere, keep_days=30),
             queue=self.queue,
             reconciler=Reconciler(self.mirror, self.reader, self.access),
             link=self.link,

@@ -8,12 +8,15 @@ from hermes_memory.application.accept import Acceptor
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.explain import Explainer
 from hermes_memory.application.link import StoreLink
+from hermes_memory.application.past import Past
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
+from hermes_memory.application.sealing import SealStage
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
 from hermes_memory.ports.embedding import EmbeddingQueue
 from hermes_memory.ports.reading import Reader
+from hermes_memory.ports.seals import Seals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,9 @@ class Services:
     recall: Recall
     explainer: Explainer
     reader: Reader
+    past: Past
+    seals: Seals
+    sealing: SealStage
     queue: EmbeddingQueue
     reconciler: Reconciler
     link: StoreLink

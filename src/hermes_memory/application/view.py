@@ -18,8 +18,11 @@ from hermes_memory.application.arguments import (
 )
 from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.forgetting import await_forgetting
+from hermes_memory.application.preparing import moment
 from hermes_memory.application.services import Services
-from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible
+from hermes_memory.application.undo import last_change, take_back
+from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible, Outdated
+from hermes_memory.domain.history import Change, ChangeKind
 from hermes_memory.domain.model import (
     Caller,
     Entry,
@@ -240,6 +243,7 @@ class View:
         floor: float = 0.0,
         exclude: frozenset[str] = frozenset(),
         window: tuple[SessionId, datetime] | None = None,
+        as_of: datetime | None = None,
         timeout: float | None = None,
     ) -> RecallResult:
         """Find memories that answer a question, best first.
@@ -252,6 +256,9 @@ class View:
             floor: Fused score below which nothing is returned, from 0 to 1.
             exclude: Contents not to return.
             window: A session, and the time since when its turns are in view: those are not returned either.
+            as_of: Answer from the memory as it stood then, by the database's clock; a naive time counts as UTC. What
+                was changed or forgotten since is found as it was, unless it was erased. Such an answer is found by
+                words alone and cannot be explained.
             timeout: Seconds the answer is worth.
 
         Raises:
@@ -270,18 +277,20 @@ class View:
         space = SearchSpace(
             scope=self._scope(scope), kinds=kinds, target=parse_target(target) if target is not None else None
         )
-        return await self._services.recall.recall(
-            RecallRequest(
-                caller=self.caller,
-                query=query,
-                space=space,
-                limit=limit,
-                timeout=await self._forgotten(allowed),
-                floor=floor,
-                exclude=exclude,
-                window=window,
-            )
+        then = None if as_of is None else moment(as_of)
+        request = RecallRequest(
+            caller=self.caller,
+            query=query,
+            space=space,
+            limit=limit,
+            timeout=await self._forgotten(allowed),
+            floor=floor,
+            exclude=exclude,
+            window=window,
         )
+        if then is not None:
+            return await self._services.past.recall(request, then)
+        return await self._services.recall.recall(request)
 
     async def get(self, row: RowId | UUID, *, timeout: float | None = None) -> Row:
         """Return a memory by id.
@@ -312,6 +321,75 @@ class View:
         where, wanted = self._scope(scope), parse_target(target) if target is not None else None
         left = await self._forgotten(seconds(timeout, self._read_timeout))
         return await self._services.reader.entries(self.caller, where, target=wanted, limit=limit, timeout=left)
+
+    async def history(
+        self,
+        row: RowId | UUID | None = None,
+        *,
+        scope: str | Scope = "current",
+        limit: int = 50,
+        timeout: float | None = None,
+    ) -> Sequence[Change]:
+        """Tell what became of a memory, or of all of a scope, newest change first.
+
+        A memory that was forgotten has its history still, until that is erased. Turns never change and have none.
+
+        Args:
+            row: The memory; without one all changes of the scope are told.
+
+        Raises:
+            NotVisible: There never was such a memory, or the caller may not see it: the two look alike.
+            InvalidInput: An argument is unusable.
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
+        """
+        require_limit(limit, most=1000)
+        named = None if row is None else row_named(row)
+        where = self._scope(scope)
+        left = await self._forgotten(seconds(timeout, self._read_timeout))
+        if named is None:
+            return await self._services.past.recent(self.caller, where, limit=limit, timeout=left)
+        return await self._services.past.of_row(self.caller, named, limit=limit, timeout=left)
+
+    async def undo(
+        self,
+        name: RowId | OperationId | UUID,
+        *,
+        reason: str | None = None,
+        origin: Origin = Origin.USER,
+        timeout: float | None = None,
+    ) -> Entry | None:
+        """Take the last change of a memory of the caller's own theme back.
+
+        It is a change of its own and can be undone again. What was forgotten comes back under a new id.
+
+        Args:
+            name: The memory, or the write that changed it last.
+            reason: Why, for the history.
+
+        Returns:
+            The memory as it stands now, None when what was undone had added it.
+
+        Raises:
+            NotVisible: There is no such memory or write, it is not the caller's to change, or its text was erased.
+            Outdated: The memory was changed again since; the message says what to undo first.
+            InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
+        """
+        seconds(timeout, self._write_timeout)
+        left = await self._forgotten(seconds(timeout, self._read_timeout))
+        change, changes = await last_change(self._services.past, self.caller, row_named(name), timeout=left)
+        operation = await self._services.spool.call(
+            lambda: take_back(
+                self._services.acceptor,
+                self.caller,
+                changes,
+                origin=origin,
+                reason=f"undoes {change.operation}" + (f": {reason}" if reason else ""),
+            )
+        )
+        outcome = await self._outcome(operation, timeout)
+        if outcome.effect is Effect.NOT_FOUND:
+            raise Outdated("the memory was changed by somebody else meanwhile: look at it again")
+        return None if change.kind is ChangeKind.ADDED else await self._stored(outcome, timeout)
 
     async def explain(self, trace: TraceId, *, rows: int = 20, timeout: float | None = None) -> Explanation:
         """Tell how a recent answer to this theme and subject came about.

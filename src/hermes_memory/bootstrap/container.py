@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -10,10 +11,13 @@ from dependency_injector import containers, providers
 from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.embedding_queue import PostgresEmbeddingQueue
 from hermes_memory.adapters.postgres.folding import PostgresTextIndex
+from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.inspector import PostgresInspector
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.reader import PostgresReader
+from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.search import PostgresSearch
+from hermes_memory.adapters.published_heads import publish
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
 from hermes_memory.application.deliver import Deliverer
@@ -25,14 +29,17 @@ from hermes_memory.application.health import Health
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.monitor import Monitor
+from hermes_memory.application.past import Past
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
+from hermes_memory.application.sealing import SealStage
 from hermes_memory.application.services import Services
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
 from hermes_memory.application.worker import Worker
+from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.embedder import make_embedder
-from hermes_memory.bootstrap.home import LocalHalf, database_folder, utc_now
+from hermes_memory.bootstrap.home import LocalHalf, database_folder, published_heads_path, utc_now
 from hermes_memory.bootstrap.store import EMBEDDED_PARTITIONS, EmbeddedStore, FleetStore, StoreHost, StorePreparation
 from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.domain.embedded_text import CONTEXT_TOKENS
@@ -40,6 +47,7 @@ from hermes_memory.domain.fusion import Fusion, RankingWeights
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
+from hermes_memory.ports.seals import Sealed
 from hermes_memory.settings import Settings
 
 STATEMENTS_A_BATCH: Final = 3
@@ -108,9 +116,16 @@ def _parts(settings: Settings) -> ChunkPolicy:
 
 
 def _deliverer(
-    local: LocalHalf, spool: SpoolAccess, delivery: PostgresDelivery, breaker: Breaker, stage: EmbedStage | None
+    local: LocalHalf,
+    spool: SpoolAccess,
+    delivery: PostgresDelivery,
+    breaker: Breaker,
+    stage: EmbedStage | None,
+    *,
+    sealing: SealStage,
 ) -> Deliverer:
     async def delivered(_outcomes: object) -> None:
+        sealing.doorbell.ring()
         if stage is None:
             return
         if deliverer.behind:
@@ -119,6 +134,15 @@ def _deliverer(
 
     deliverer = Deliverer(spool, local.leadership, delivery, breaker=breaker, delivered=delivered)
     return deliverer
+
+
+def _seal_stage(settings: Settings, local: LocalHalf, seals: PostgresSeals, worker: Worker) -> SealStage:
+    path = published_heads_path(local.folder, destination_of(settings))
+
+    async def published(made: Sequence[Sealed]) -> None:
+        await worker.call(lambda: publish(path, made))
+
+    return SealStage(seals, publish=published, keep_days=settings.forgotten_days)
 
 
 def _fold_stage(pool: Pool, deliverer: Deliverer) -> FoldStage:
@@ -170,7 +194,9 @@ class Container(containers.DeclarativeContainer):
 
     spool = providers.Singleton(SpoolAccess, local.provided.spool, worker)
     stage = providers.Singleton(_stage, settings, queue, embedder, embed_breaker)
-    deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage)
+    seals = providers.Singleton(PostgresSeals, pool)
+    sealing = providers.Singleton(_seal_stage, settings, local, seals, worker)
+    deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage, sealing=sealing)
     folding = providers.Singleton(_fold_stage, pool, deliverer)
     link = providers.Singleton(_link, host, preparation, store_breaker, deliverer)
     recall = providers.Singleton(
@@ -186,6 +212,14 @@ class Container(containers.DeclarativeContainer):
         now=providers.Object(utc_now),
     )
     guarded_reader = providers.Singleton(GuardedReader, reader, store_breaker)
+    past = providers.Singleton(
+        Past,
+        providers.Singleton(PostgresHistory, pool),
+        search,
+        analyzer=analyzer,
+        ranking=providers.Singleton(_ranking, settings),
+        breaker=store_breaker,
+    )
     explainer = providers.Singleton(
         Explainer, recall, guarded_reader, search, analyzer=analyzer, store_breaker=store_breaker
     )
@@ -227,6 +261,9 @@ class Container(containers.DeclarativeContainer):
         recall=recall,
         explainer=explainer,
         reader=guarded_reader,
+        past=past,
+        seals=seals,
+        sealing=sealing,
         queue=queue,
         reconciler=reconciler,
         link=link,

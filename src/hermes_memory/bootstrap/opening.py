@@ -71,6 +71,7 @@ async def open_memory(
             tasks.start_soon(container.deliverer().run)
             tasks.start_soon(container.monitor().run, metrics)
             tasks.start_soon(container.folding().run)
+            tasks.start_soon(container.sealing().run)
             if stage := container.stage():
                 tasks.start_soon(stage.run)
             if isinstance(embedder := container.embedder(), LocalEmbedder):

@@ -74,6 +74,10 @@ class Ambiguous(HermesMemoryError):
     """The selector fits several memories and none was touched. Select by id or by the whole content."""
 
 
+class Outdated(HermesMemoryError):
+    """The memory was changed since, and nothing was touched. Look at it again; the message says what is in the way."""
+
+
 class DeliveryRejected(HermesMemoryError):
     """The database refuses an operation for good; repeating it will not help.
 

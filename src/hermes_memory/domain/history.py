@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -55,6 +55,20 @@ class Change:
     metadata: Metadata | None = None
     merged_into: RowId | None = None
     erased: bool = False
+
+    def without_texts(self) -> Change:
+        """Return what is left of it once its texts were erased."""
+        return replace(
+            self,
+            before=None,
+            after=None,
+            tool=None,
+            session=None,
+            reason=None,
+            said_at=None,
+            metadata=None,
+            erased=True,
+        )
 
     @property
     def gone(self) -> bool:

@@ -11,6 +11,7 @@ from hermes_memory.adapters.inmemory.inspector import InMemoryInspector
 from hermes_memory.adapters.inmemory.queue import InMemoryEmbeddingQueue
 from hermes_memory.adapters.inmemory.reader import InMemoryReader
 from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.adapters.inmemory.seals import InMemorySeals
 from hermes_memory.adapters.inmemory.search import InMemorySearch
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import SINKS, ReadPolicy, RowId, SessionId, Subject, Theme
@@ -68,6 +69,7 @@ class InMemoryStore:
         self.search = InMemorySearch(self._records)
         self.reader = InMemoryReader(self._records)
         self.history = InMemoryHistory(self._records)
+        self.seals = InMemorySeals(self._records)
         self.queue = InMemoryEmbeddingQueue(self._records)
         self.inspector = InMemoryInspector(self._records)
 

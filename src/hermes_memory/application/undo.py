@@ -1,0 +1,69 @@
+"""Taking the last change of a memory back: a change of its own, by the way of every write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from hermes_memory.application.accept import Acceptor
+from hermes_memory.application.past import Past
+from hermes_memory.domain.errors import NotVisible, Outdated
+from hermes_memory.domain.history import Change, ChangeKind
+from hermes_memory.domain.model import Caller, Origin
+from hermes_memory.domain.operations import ById, Operation
+from hermes_memory.domain.visibility import changeable
+
+TOOL = "undo"
+
+
+async def last_change(past: Past, caller: Caller, name: UUID, *, timeout: float) -> tuple[Change, Sequence[Change]]:
+    """Find what an undo would take back.
+
+    Args:
+        name: The memory, or the write that changed it last.
+
+    Returns:
+        The change, and all changes of its memory, newest first.
+
+    Raises:
+        NotVisible: There is none, it is not the caller's to change, or its text was erased.
+        Outdated: The memory was changed again after that write; the message names what to undo first.
+    """
+    change, changes = await past.named(caller, name, timeout=timeout)
+    if not changeable(change.theme, change.subject, caller):
+        raise NotVisible("there is no such memory, or it is not yours to change")
+    if changes[0].operation != change.operation:
+        raise Outdated(f"the memory was changed again since: undo {changes[0].operation} first")
+    if change.erased or (change.kind is not ChangeKind.ADDED and change.before is None):
+        raise NotVisible("the text that stood before was erased")
+    return change, changes
+
+
+def take_back(
+    acceptor: Acceptor, caller: Caller, changes: Sequence[Change], *, origin: Origin, reason: str
+) -> Operation:
+    """Accept the write that takes the newest of these changes back. It has no effect on a memory changed meanwhile.
+
+    What is restored keeps the origin of who wrote it first, so that an undo lends no text more trust than it had.
+
+    Raises:
+        SpoolFull, StoreUnavailable: As for every write.
+    """
+    change, earlier = changes[0], changes[1:]
+    as_left = ById(id=change.row, left_by=change.operation)
+    if change.kind is ChangeKind.ADDED:
+        return acceptor.remove(caller, as_left, origin=origin, tool=TOOL, reason=reason)
+    written = next((one for one in earlier if one.after == change.before), change)
+    if not change.gone:
+        return acceptor.replace(caller, as_left, change.before, origin=written.origin, tool=TOOL, reason=reason)
+    came_with = next((one.metadata for one in earlier if one.metadata is not None), None)
+    return acceptor.add(
+        caller,
+        change.before,
+        target=change.target,
+        origin=written.origin,
+        at=written.said_at,
+        metadata=came_with,
+        tool=TOOL,
+        reason=reason,
+    )

@@ -1,0 +1,184 @@
+"""History, undo and recall of the past through the library, on a real Postgres."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import asyncpg
+import pytest
+
+from hermes_memory import ChangeKind, Entry, NotVisible, Origin, Outdated, Settings, View, open_memory
+from hermes_memory.domain.model import Kind
+from tests.support.postgres_store import Installation
+
+pytestmark = pytest.mark.usefixtures("served")
+
+
+async def clock(database: Installation) -> datetime:
+    now: datetime = await database.administer("select clock_timestamp()")
+    return now
+
+
+async def test_what_was_forgotten_is_told_of_and_comes_back() -> None:
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing", session="s1")
+        entry = await desk.remember("The launch is on 3 May", metadata={"page": 3}, origin=Origin.TOOL)
+        await desk.forget(entry.id)
+        told = await desk.history(entry.id)
+        restored = await desk.undo(entry.id, reason="it was right", origin=Origin.OPERATOR)
+
+        assert [(c.kind, c.before, c.after) for c in told] == [
+            (ChangeKind.REMOVED, "The launch is on 3 May", None),
+            (ChangeKind.ADDED, None, "The launch is on 3 May"),
+        ]
+        assert restored is not None
+        assert (restored.content, restored.metadata, restored.at) == (entry.content, {"page": 3}, entry.at)
+        assert restored.origin is Origin.TOOL  # an undo lends no text the trust of who undoes
+        (added,) = await desk.history(restored.id)
+        assert added.reason == f"undoes {told[0].operation}: it was right"
+        assert added.tool == "undo"
+        assert await desk.undo(restored.id) is None
+        with pytest.raises(NotVisible):
+            await desk.get(restored.id)
+
+
+async def test_an_undone_change_shows_what_stood_before_and_can_be_undone_again() -> None:
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing")
+        entry = await desk.remember("The port is 5432")
+        await desk.replace(entry.id, "The port is 5433")
+        (changed, _) = await desk.history(entry.id)
+        back = await desk.undo(changed.operation)
+        again = await desk.undo(entry.id)
+
+        assert back is not None
+        assert again is not None
+        assert (back.id, back.content) == (entry.id, "The port is 5432")
+        assert (again.id, again.content) == (entry.id, "The port is 5433")
+        assert len(await desk.history(entry.id)) == 4
+
+
+async def test_a_write_is_not_undone_under_a_newer_one() -> None:
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing")
+        entry = await desk.remember("The port is 5432")
+        await desk.replace(entry.id, "The port is 5433")
+        newer, older = await desk.history(entry.id)
+
+        with pytest.raises(Outdated, match=str(newer.operation)):
+            await desk.undo(older.operation)
+        assert (await desk.get(entry.id)).content == "The port is 5433"
+
+
+async def test_two_who_undo_the_same_change_take_it_back_once() -> None:
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing")
+        entry = await desk.remember("The port is 5432")
+        await desk.replace(entry.id, "The port is 5433")
+        answers = [await outcome(desk, entry), await outcome(desk, entry)]
+
+        await desk.replace(entry.id, "The port is 5434")
+        raced: list[object] = []
+
+        async def race() -> None:
+            raced.append(await outcome(desk, entry))
+
+        async with anyio.create_task_group() as both:
+            both.start_soon(race)
+            both.start_soon(race)
+
+        assert answers == ["The port is 5432", "The port is 5433"]
+        # Each took back what stood when it looked: one of them the change, the other one nothing, or that very undo.
+        assert "The port is 5433" in raced
+        assert set(raced) <= {"The port is 5433", "The port is 5434", Outdated}
+
+
+async def outcome(desk: View, entry: Entry) -> object:
+    try:
+        now = await desk.undo(entry.id)
+    except Outdated as error:
+        return type(error)
+    return now.content if now else None
+
+
+async def test_what_is_not_ones_own_has_no_history_and_is_not_undone() -> None:
+    async with open_memory(Settings()) as memory:
+        ana = memory.subject_for("telegram", "4711")
+        private = memory.view("marketing", subject=ana)
+        entry = await private.remember("Ana's code is 8841")
+        plain = await memory.view("marketing").remember("The launch is on 3 May")
+
+        for other in (memory.view("marketing"), memory.view("sales")):
+            for attempt in (other.history, other.undo):
+                with pytest.raises(NotVisible):
+                    await attempt(entry.id)
+        assert await memory.view("sales").history(plain.id)  # ordinary themes read each other
+        with pytest.raises(NotVisible):
+            await memory.view("sales").undo(plain.id)
+
+
+async def test_a_question_is_answered_as_of_a_past_moment(database: Installation) -> None:
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing", session="s1")
+        port = await desk.remember("The database port is 5432")
+        host = await desk.remember("The database host is db1")
+        await desk.capture_turn("Is the database up?", role="user")
+        assert await memory.settled(timeout=60)
+        then = await clock(database)
+        await desk.replace(port.id, "The database port is 5433")
+        await desk.forget(host.id)
+        await desk.remember("The database user is app")
+        await desk.capture_turn("The database is down", role="assistant")
+        assert await memory.settled(timeout=60)
+
+        now = await desk.recall("database", limit=10)
+        past = await desk.recall("database", limit=10, as_of=then)
+        only_entries = await desk.recall("port", as_of=then, kinds=frozenset({Kind.ENTRY}))
+        assert {hit.row.content for hit in past.hits} == {
+            "The database port is 5432",
+            "The database host is db1",
+            "Is the database up?",
+        }
+        assert {hit.row.content for hit in now.hits} == {
+            "The database port is 5433",
+            "The database user is app",
+            "Is the database up?",
+            "The database is down",
+        }
+        assert [hit.row.content for hit in only_entries.hits] == ["The database port is 5432"]
+        assert past.degraded
+        with pytest.raises(NotVisible):
+            await desk.explain(past.trace_id)
+
+
+async def test_history_is_sealed_and_published_without_being_asked(database: Installation, home: Path) -> None:
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing")
+        await desk.remember("The launch is on 3 May")
+        await memory.services.sealing.seal()
+        (heads,) = (home / "hermes-memory").glob("history-heads-*.jsonl")
+        told = [json.loads(line) for line in heads.read_text().splitlines()]
+
+        assert await database.administer("select count(*) from hermes_memory.history where seal is null") == 0
+        assert [(line["theme"], line["seal"], line["changes"]) for line in told] == [("marketing", 1, 1)]
+        chained: Any = await database.administer("select encode(chained, 'hex') from hermes_memory.seals")
+        assert told[0]["chained"] == chained
+        assert heads.stat().st_mode & 0o777 == 0o600
+
+
+async def test_no_runtime_may_choose_a_seal(database: Installation) -> None:
+    connection = await asyncpg.connect(database.runtime_dsn)
+    try:
+        for statement in (
+            "select * from hermes_memory.seals",
+            "update hermes_memory.history set seal = 1",
+            "select hermes_memory.erase_changes('marketing', array[]::uuid[])",
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.execute(statement)
+    finally:
+        await connection.close()
