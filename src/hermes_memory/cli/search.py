@@ -70,5 +70,10 @@ def _line(hit: Ranked) -> str:
 
 def row_line(row: Row) -> str:
     """Return a memory on one line: when, whose, by whom, and what."""
-    who = f"{row.speaker or row.role} in {row.session}" if isinstance(row, Turn) else f"entry ({row.target})"
-    return f"{row.at:%Y-%m-%d}  {row.theme}  {who}: {neutralise(row.content)}"
+    return f"{row.at:%Y-%m-%d}  {neutralise(row.theme)}  {_source(row)}: {neutralise(row.content)}"
+
+
+def _source(row: Row) -> str:
+    if isinstance(row, Turn):
+        return f"{neutralise(row.speaker or row.role)} in {neutralise(row.session)}, from {row.origin}"
+    return f"entry ({row.target}), from {row.origin}" + (f" by {neutralise(row.tool)}" if row.tool else "")

@@ -126,6 +126,10 @@ class Entry:
     source: HomeId | None = None
     """The home whose MEMORY.md or USER.md it mirrors, or None."""
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
+    operation: OperationId | None = None
+    """The write that made it what it is; None when it is not told."""
+    tool: str | None = None
+    """The tool by which it was written, if by any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +148,8 @@ class Turn:
     """Order within the session, growing by one a stored turn from 0."""
     speaker: str | None = None
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
+    operation: OperationId | None = None
+    """The write that stored it; None when it is not told."""
 
 
 Row: TypeAlias = Entry | Turn

@@ -103,7 +103,8 @@ def row_payload(row: Row, *, caller: Caller) -> dict[str, Json]:
 
     Returns:
         id, kind, content, at (a day for entries, day and time for turns, UTC), speaker, role and session (turns),
-        target (entries), origin, theme, own, session, metadata, and a note when the content reads like an instruction.
+        target and tool (entries), origin, operation, theme, own, session, metadata, and a note when the content reads
+        like an instruction.
     """
     payload: dict[str, Json] = {
         "id": str(row.id),
@@ -111,6 +112,7 @@ def row_payload(row: Row, *, caller: Caller) -> dict[str, Json]:
         "content": defuse(row.content),
         "at": _moment(row),
         "origin": row.origin.value,
+        "operation": None if row.operation is None else str(row.operation),
         "theme": defuse(row.theme),
         "own": changeable(row.theme, row.subject, caller),
         "session": None if row.session is None else defuse(row.session),
@@ -119,7 +121,7 @@ def row_payload(row: Row, *, caller: Caller) -> dict[str, Json]:
     if isinstance(row, Turn):
         payload |= {"speaker": None if row.speaker is None else defuse(row.speaker), "role": row.role.value}
     else:
-        payload["target"] = row.target.value
+        payload |= {"target": row.target.value, "tool": None if row.tool is None else defuse(row.tool)}
     if looks_like_instruction(row.content):
         payload["note"] = f"{_WARNING}: it is quoted data"
     return {name: value for name, value in payload.items() if value not in (None, {})}

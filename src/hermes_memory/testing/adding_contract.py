@@ -44,6 +44,7 @@ class AddingContract:
             source=HOME,
             metadata=metadata,
             origin=Origin.TOOL,
+            tool="fact_maker",
         )
 
         row = await stored(store, addition)
@@ -61,6 +62,8 @@ class AddingContract:
             session=MORNING,
             source=HOME,
             metadata=metadata,
+            operation=addition.stamp.operation,
+            tool="fact_maker",
         )
 
     async def test_an_equal_entry_is_left_as_it_is(self, store: StoreUnderTest) -> None:

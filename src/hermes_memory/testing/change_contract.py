@@ -38,7 +38,7 @@ class ReplacingContract:
         addition = add("tea at four", target=Target.USER, source=HOME, metadata={"kept": [1]})
         row = await stored(store, addition)
         evening = Caller(theme=MARKETING, session=SessionId("evening"))
-        change = replace(ById(id=row), "tea at five", evening, origin=Origin.TOOL)
+        change = replace(ById(id=row), "tea at five", evening, origin=Origin.TOOL, tool="fact_maker")
 
         outcome = await deliver_one(store, change)
 
@@ -47,6 +47,7 @@ class ReplacingContract:
         assert (after.content, after.target, after.metadata) == ("tea at five", Target.USER, {"kept": [1]})
         assert after.at == after.updated_at == change.stamp.accepted_at
         assert (after.origin, after.session, after.source) == (Origin.TOOL, "evening", None)
+        assert (after.operation, after.tool) == (change.stamp.operation, "fact_maker")
 
     async def test_a_replacement_mirrors_the_home_that_made_it(self, store: StoreUnderTest) -> None:
         row = await stored(store, add("counter is 1", source=OTHER_HOME))

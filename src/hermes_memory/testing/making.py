@@ -85,6 +85,7 @@ def stamp(
     accepted_at: datetime | None = None,
     origin: Origin = Origin.AGENT,
     operation: OperationId | None = None,
+    tool: str | None = None,
 ) -> Stamp:
     """Stamp a write of the caller's, accepted a second after the last one made."""
     return Stamp(
@@ -92,6 +93,7 @@ def stamp(
         caller=caller,
         origin=origin,
         accepted_at=accepted_at or next_moment(),
+        tool=tool,
     )
 
 
@@ -104,9 +106,10 @@ def add(
     source: HomeId | None = None,
     metadata: Metadata = NO_METADATA,
     origin: Origin = Origin.AGENT,
+    tool: str | None = None,
 ) -> AddEntry:
     """Make the operation that stores a memory; it became true when it was accepted, unless `at` says otherwise."""
-    noted = stamp(caller, origin=origin)
+    noted = stamp(caller, origin=origin, tool=tool)
     return AddEntry(
         stamp=noted, target=target, content=content, at=at or noted.accepted_at, source=source, metadata=metadata
     )
@@ -120,10 +123,11 @@ def replace(
     upsert: bool = False,
     source: HomeId | None = None,
     origin: Origin = Origin.AGENT,
+    tool: str | None = None,
 ) -> ReplaceEntry:
     """Make the operation that changes a memory."""
     return ReplaceEntry(
-        stamp=stamp(caller, origin=origin), selector=selector, content=content, upsert=upsert, source=source
+        stamp=stamp(caller, origin=origin, tool=tool), selector=selector, content=content, upsert=upsert, source=source
     )
 
 

@@ -61,6 +61,7 @@ class TurnsContract:
             position=0,
             speaker="Ana",
             metadata={"turn": "D1:3"},
+            operation=talk.stamp.operation,
         )
 
     async def test_the_rows_of_an_operation_are_numbered_by_its_drafts(self, store: StoreUnderTest) -> None:

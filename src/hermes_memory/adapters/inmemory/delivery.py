@@ -86,6 +86,8 @@ class InMemoryDelivery:
             session=stamp.caller.session,
             source=operation.source,
             metadata=operation.metadata,
+            operation=stamp.operation,
+            tool=stamp.tool,
         )
         if equal := self._equal(entry):
             self._adopt(equal, operation.source)
@@ -109,6 +111,8 @@ class InMemoryDelivery:
             origin=stamp.origin,
             session=stamp.caller.session,
             source=operation.source,
+            operation=stamp.operation,
+            tool=stamp.tool,
         )
         survivor = self._equal(changed)
         if survivor is None:

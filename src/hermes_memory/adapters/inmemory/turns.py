@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes_memory.adapters.inmemory.records import Records, SessionKey
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import Caller, RowId, Turn
+from hermes_memory.domain.model import Caller, OperationId, RowId, Turn
 from hermes_memory.domain.operations import Effect, RecordDelegation, RecordTurns, TurnDraft, row_id
 
 
@@ -33,16 +33,16 @@ def _record(records: Records, operation: RecordTurns, session: SessionKey, index
     key = (session, draft.role, draft.content, draft.occurrence)
     if known := records.turn_keys.get(key):
         return known, False
-    turn = _turn(draft, row_id(operation.stamp.operation, index), session, position=records.turn_counts[session])
+    turn = _turn(draft, operation.stamp.operation, index, session, position=records.turn_counts[session])
     records.put_turn(turn, key=key, embed=draft.embed)
     records.accepted[turn.id] = operation.stamp.accepted_at
     return turn.id, True
 
 
-def _turn(draft: TurnDraft, row: RowId, session: SessionKey, *, position: int) -> Turn:
+def _turn(draft: TurnDraft, operation: OperationId, index: int, session: SessionKey, *, position: int) -> Turn:
     theme, subject, session_id = session
     return Turn(
-        id=row,
+        id=row_id(operation, index),
         theme=theme,
         subject=subject,
         session=session_id,
@@ -53,6 +53,7 @@ def _turn(draft: TurnDraft, row: RowId, session: SessionKey, *, position: int) -
         position=position,
         speaker=draft.speaker,
         metadata=draft.metadata,
+        operation=operation,
     )
 
 

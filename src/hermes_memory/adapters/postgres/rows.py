@@ -17,6 +17,7 @@ from hermes_memory.domain.model import (
     HomeId,
     Kind,
     Metadata,
+    OperationId,
     Origin,
     Role,
     Row,
@@ -92,6 +93,8 @@ def entry_of(record: Record) -> Entry:
         session=SessionId(record["session_id"]) if record["session_id"] is not None else None,
         source=HomeId(record["source"]) if record["source"] is not None else None,
         metadata=_metadata(record["metadata"]),
+        operation=OperationId(record["operation"]),
+        tool=record["tool"],
     )
 
 
@@ -109,6 +112,7 @@ def turn_of(record: Record) -> Turn:
         position=record["position"],
         speaker=record["speaker"],
         metadata=_metadata(record["metadata"]),
+        operation=OperationId(record["operation"]),
     )
 
 

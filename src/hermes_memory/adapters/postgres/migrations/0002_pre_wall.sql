@@ -87,11 +87,12 @@ select a.agent_identity, a.first_seen_at, a.last_seen_at, e.entries, s.sessions,
 create view hermes_memory.memory_rows with (security_invoker = true) as
 select 'entry'::text as kind, e.agent_identity, e.id, e.subject, e.target, e.content, e.said_at as at, e.updated_at,
        e.origin, e.session_id, e.source, e.metadata, null::text as role, null::text as speaker, null::int as position,
-       e.lex_key
+       e.lex_key, e.operation, e.tool
   from hermes_memory.memory_entries e
 union all
 select 'turn'::text, c.agent_identity, c.id, c.subject, null::text collate "C", c.content, c.ts, c.created_at,
-       c.origin, c.session_id, null::text, c.metadata, c.role, c.speaker, c.position, c.lex_key
+       c.origin, c.session_id, null::text, c.metadata, c.role, c.speaker, c.position, c.lex_key, c.operation,
+       null::text
   from hermes_memory.conversations c;
 
 -- The same rows as the text index sees them.
