@@ -10,7 +10,9 @@ from typing import Final
 
 import benchmarks.embedding.command
 import benchmarks.filtered.command
+import benchmarks.latency.command
 import benchmarks.recall.command
+import benchmarks.text.command
 import benchmarks.writes.command
 from benchmarks.kit.command import carry_out
 
@@ -18,7 +20,9 @@ BENCHMARKS: Final = (
     benchmarks.writes.command,
     benchmarks.embedding.command,
     benchmarks.recall.command,
+    benchmarks.text.command,
     benchmarks.filtered.command,
+    benchmarks.latency.command,
 )
 
 

@@ -20,7 +20,7 @@ DIMENSION: Final = 512
 LATENT: Final = 48
 TOPICS: Final = 800
 TOPICS_A_THEME: Final = 40
-SPREAD: Final = 0.7
+SPREAD: Final = 1.0
 """How far rows lie from the centre of their topic, where the centres lie about 1 from the middle."""
 NOISE: Final = 0.03
 BLOCK: Final = 10_000
