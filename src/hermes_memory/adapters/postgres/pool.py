@@ -115,6 +115,11 @@ class Pool:
         self._claims = 0
         """Connections in use, being made, or waited for."""
 
+    @property
+    def keeps_statements(self) -> bool:
+        """Whether connections keep statements prepared, and with them their plans."""
+        return self._statement_cache_size > 0
+
     @asynccontextmanager
     async def transaction(
         self,
