@@ -5,9 +5,8 @@ The library is used to store the rows and for nothing else. What comes back is c
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
@@ -18,7 +17,7 @@ from hermes_memory.adapters.postgres.context import caller_settings
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import DIRECT_MESSAGES, SINKS, Caller, ReadPolicy, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
-from hermes_memory.domain.visibility import Access, changeable, visible
+from hermes_memory.domain.visibility import Access
 from hermes_memory.testing.making import (
     ANA,
     BEN,
@@ -34,141 +33,81 @@ from hermes_memory.testing.making import (
     stamp,
 )
 from tests.support.postgres import TestServer
-from tests.support.postgres_store import ANALYZE, Installation, migrated
+from tests.support.postgres_store import Installation, migrated
+from tests.support.wall_recipe import Context, Recipe, acting, pairs
 
 THEMES = (MARKETING, SALES, DIRECT_MESSAGES)
 SUBJECTS = (None, ANA, BEN)
 ROWS = 4
-(LEXEME,) = ANALYZE("zebra")
 EXPIRED = "2001-01-01T00:00:00Z"
 
-READS = {
-    "entries, nothing asked": "select agent_identity, subject from hermes_memory.memory_entries",
-    "entries, all but mine": "select agent_identity, subject from hermes_memory.memory_entries "
-    "where agent_identity <> coalesce(hermes_memory.ctx_theme(), '')",
-    "entries, by known ids": "select agent_identity, subject from hermes_memory.memory_entries where id = any ($1)",
-    "turns": "select agent_identity, subject from hermes_memory.conversations",
-    "rows of both kinds": "select agent_identity, subject from hermes_memory.memory_rows",
-    "documents of the text index": "select agent_identity, subject from hermes_memory.memory_documents",
-    "posting blocks": "select agent_identity, subject from hermes_memory.term_blocks",
-    "blocks of a word": f"select agent_identity, subject from hermes_memory.term_blocks where lexeme = '{LEXEME}'",
-    "words by their vector": "select agent_identity, subject from hermes_memory.memory_entries "
-    f"where lex @@ '{LEXEME}'::tsquery",
-    "vectors, by nearness": "select agent_identity, subject from hermes_memory.entry_vectors_g1 "
-    "order by embedding operator(public.<=>) '[1,0,0,0]' limit 1000",
-    "vectors, exactly": "select agent_identity, subject from hermes_memory.entry_vectors_g1 "
-    "order by (embedding operator(public.<=>) '[1,0,0,0]') + 0",
-    "vectors of turns": "select agent_identity, subject from hermes_memory.turn_vectors_g1",
-    "a join": "select e.agent_identity, e.subject from hermes_memory.memory_entries e "
-    "join hermes_memory.entry_vectors_g1 v on v.row_id = e.id",
-    "sessions": "select agent_identity, subject from hermes_memory.sessions",
-    "history": "select agent_identity, subject from hermes_memory.history",
-    "inbox": "select agent_identity, subject from hermes_memory.inbox",
-    "jobs": "select agent_identity, subject from hermes_memory.embedding_jobs",
-    "delegations": "select agent_identity, subject from hermes_memory.memory_agent_edges",
-}
-
-CHANGES = {
-    "update entries": "update hermes_memory.memory_entries set tool = tool returning agent_identity, subject",
-    "delete entries": "delete from hermes_memory.memory_entries returning agent_identity, subject",
-    "update sessions": "update hermes_memory.sessions set turns = turns returning agent_identity, subject",
-    "delete blocks": "delete from hermes_memory.term_blocks returning agent_identity, subject",
-    "delete vectors": "delete from hermes_memory.entry_vectors_g1 returning agent_identity, subject",
-    "delete jobs": "delete from hermes_memory.embedding_jobs returning agent_identity, subject",
-}
-
-FORBIDDEN = (
-    "select * from hermes_memory.theme_grants",
-    "select * from hermes_memory.seals",
-    "select * from hermes_memory.memory_maintenance_log",
-    "insert into hermes_memory.theme_grants (reader, source) values ('marketing', 'sales')",
-    "insert into hermes_memory.sinks values ('marketing')",
-    "delete from hermes_memory.sinks",
-    "update hermes_memory.installation set read_policy = 'open'",
-    "update hermes_memory.embedding_models set fed = false",
-    "delete from hermes_memory.schema_migrations",
-    "update hermes_memory.history set change = change",
-    "delete from hermes_memory.history",
-    "update hermes_memory.inbox set effect = effect",
-    "delete from hermes_memory.inbox",
-    "update hermes_memory.conversations set content = content",
-    "delete from hermes_memory.conversations",
-    "update hermes_memory.term_blocks set n = n",
-    "insert into hermes_memory.entry_vectors_g1 select * from hermes_memory.entry_vectors_g1",
-    "update hermes_memory.entry_vectors_g1 set part = part",
-    "delete from hermes_memory.memory_agents",
-    "select * from hermes_memory.memory_entries_p0",
-    "select * from hermes_memory.entry_vectors_g1_p0",
-    "truncate hermes_memory.memory_entries",
-    "alter table hermes_memory.memory_entries disable row level security",
-    "drop policy wall_read on hermes_memory.memory_entries",
-    "create table hermes_memory.mine (x int)",
-    "create table public.mine (x int)",
-    "create temporary table mine (x int)",
-    "create schema mine",
-    "create function hermes_memory.mine() returns int language sql return 1",
-    "set role hermes_memory_owner",
-    "set session authorization hermes_memory_owner",
-    "select pg_read_file('PG_VERSION')",
-    "select last_value from hermes_memory.lex_numbers",
-    "select hermes_memory.make_generation('mine', 4)",
-    "select hermes_memory.activate_generation(1)",
-    "select hermes_memory.admit_runtime('public')",
-    "select hermes_memory.raise_wall('memory_entries')",
-    "copy hermes_memory.memory_entries from '/dev/null'",
-)
-
-BREAKAGES = {
-    "alter table hermes_memory.memory_entries disable row level security": "memory_entries",
-    "alter table hermes_memory.history force row level security": "history",
-    "create policy helpful on hermes_memory.conversations for select using (true)": "helpful on conversations",
-    "grant select on hermes_memory.memory_entries_p1 to {role}": "memory_entries_p1",
-    "grant select on all tables in schema hermes_memory to {role}": "conversations_p0",
-    "grant truncate on hermes_memory.inbox to {role}": "inbox",
-    "grant trigger on hermes_memory.sessions to {role}": "sessions",
-    "grant hermes_memory_owner to {role}": "hermes_memory_owner",
-    "alter role {role} bypassrls": "{role}",
-    "alter function hermes_memory.ctx_themes() reset search_path": "ctx_themes",
-    "grant temporary on database {database} to {role}": "temporary tables",
-    "grant create on schema public to {role}": "schema public",
-}
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the settings of a transaction say."""
-
-    theme: str | None
-    subject: Subject | None
-
-    @property
-    def settings(self) -> str:
-        if not self.theme:
-            unset = "" if self.theme is None else "set local hermes_memory.theme = ''; "
-            return unset + f"set local hermes_memory.subject = '{self.subject.hex() if self.subject else ''}'"
-        return caller_settings(self._asking)
-
-    @property
-    def _asking(self) -> Caller:
-        # A sink without a subject cannot be a caller; in raw SQL it can be said all the same.
-        caller = Caller(theme=Theme("anybody"), subject=self.subject)
-        object.__setattr__(caller, "theme", Theme(self.theme or ""))
-        return caller
-
-    def sees(self, theme: Theme, subject: Subject | None, access: Access) -> bool:
-        if not self.theme:
-            return subject is not None and subject == self.subject
-        return visible(theme, subject, self._asking, access)
-
-    def may_change(self, theme: Theme, subject: Subject | None) -> bool:
-        return bool(self.theme) and changeable(theme, subject, self._asking)
-
-
+CLEO = Subject(b"c" * 32)
 CONTEXTS = [
     Context(theme, subject)
     for theme in (None, "", "unknown", "'; set row_security = off; --", *THEMES)
     for subject in SUBJECTS
 ]
+FEW = [Context(MARKETING, ANA), Context(DIRECT_MESSAGES, BEN), Context(None, None)]
+"""Enough of them to see any hole."""
+
+HOLES = {
+    "alter table hermes_memory.memory_entries disable row level security": "memory_entries",
+    "alter table hermes_memory.memory_agents disable row level security": "memory_agents",
+    "alter table hermes_memory.embedding_jobs force row level security": "embedding_jobs",
+    "drop policy wall_read on hermes_memory.conversations": "wall_read on conversations",
+    "drop policy wall_add on hermes_memory.inbox": "wall_add on inbox",
+    "create policy helpful on hermes_memory.conversations for select using (true)": "helpful on conversations",
+    "drop policy wall_read on hermes_memory.term_blocks; create policy wall_read on hermes_memory.term_blocks "
+    "using (agent_identity in (select unnest(hermes_memory.ctx_themes())))": "wall_read on term_blocks",
+    "drop policy wall_read on hermes_memory.memory_entries; drop policy wall_add on hermes_memory.memory_entries; "
+    "drop policy wall_change on hermes_memory.memory_entries; drop policy wall_remove on hermes_memory.memory_entries; "
+    "create policy wall_read on hermes_memory.memory_entries for all "
+    "using (agent_identity in (select unnest(hermes_memory.ctx_themes())))": "wall_add on memory_entries",
+    "alter policy wall_change on hermes_memory.sessions "
+    "using (agent_identity in (select unnest(hermes_memory.ctx_themes())))": "wall_change on sessions",
+    "alter policy wall_add on hermes_memory.conversations "
+    "with check (agent_identity = (select hermes_memory.ctx_theme()))": "wall_add on conversations",
+    "grant select on hermes_memory.memory_entries_p1 to {role}": "memory_entries_p1",
+    "grant select (content) on hermes_memory.memory_entries_p2 to {role}": "memory_entries_p2",
+    "grant select on all tables in schema hermes_memory to {role}": "conversations_p0",
+    "grant truncate on hermes_memory.inbox to {role}": "inbox",
+    "grant trigger on hermes_memory.sessions to {role}": "sessions",
+    "grant insert on hermes_memory.theme_grants to {role}": "theme_grants",
+    "grant update on hermes_memory.installation to {role}": "installation",
+    "alter view hermes_memory.memory_rows reset (security_invoker)": "memory_rows",
+    "alter function hermes_memory.ctx_themes() reset search_path": "ctx_themes()",
+    "alter function hermes_memory.store_vectors(int, text[], uuid[], text[], bytea[], bytea[], int[], int, real[]) "
+    "set search_path = public": "store_vectors()",
+    "grant execute on function hermes_memory.make_generation(text, int) to public": "make_generation()",
+    "create or replace function hermes_memory.ctx_themes() returns text[] language sql stable security definer "
+    "set search_path = pg_catalog, pg_temp as "
+    "$$ select array_agg(agent_identity) from hermes_memory.memory_agents $$": "ctx_themes()",
+    "create function hermes_memory.peek() returns setof hermes_memory.memory_entries language sql security definer "
+    "set search_path = pg_catalog, pg_temp as $$ select * from hermes_memory.memory_entries $$": "peek()",
+    "alter table hermes_memory.memory_entries drop constraint sink_rows_have_a_subject": "memory_entries",
+    "create unique index told on hermes_memory.memory_entries (agent_identity, lex_key)": "told",
+    "grant temporary on database {database} to public": "temporary tables",
+    "grant create on schema public to {role}": "schema public",
+    "grant create on schema hermes_memory to {role}": "schema hermes_memory",
+    "grant hermes_memory_owner to {role}": "hermes_memory_owner",
+    "grant pg_read_all_data to {role}": "memory_entries_p0",
+    "alter role {role} bypassrls": "{role}",
+    "alter role {role} createrole": "createrole",
+    "alter role hermes_memory_owner login": "hermes_memory_owner",
+}
+"""What breaks the wall, and what the doctor must name."""
+
+UNSEEN = ("ctx_themes() reset search_path", "set search_path = public", "createrole", "owner login")
+"""What no statement of the runtime role shows: the catalogue alone tells."""
+
+MENDED = {
+    "grant hermes_memory_owner to {role}": "revoke hermes_memory_owner from {role}",
+    "grant pg_read_all_data to {role}": "revoke pg_read_all_data from {role}",
+    "alter role {role} bypassrls": "alter role {role} nobypassrls",
+    "alter role {role} createrole": "alter role {role} nocreaterole",
+    "alter role hermes_memory_owner login": "alter role hermes_memory_owner nologin",
+}
+"""Roles are the cluster's and outlive the database of a test."""
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +137,7 @@ async def template(server: TestServer) -> AsyncIterator[Installation]:
             for theme in (MARKETING, SALES):
                 await deliver(store, add("waits for its vector", Caller(theme=theme, subject=ANA)))
         await installation.grant(MARKETING, SALES)
+        await installation.grant(BEN, MARKETING)
         await installation.administer(
             "insert into hermes_memory.theme_grants (reader, source, expires_at) "
             f"values ('sales', 'marketing', '{EXPIRED}')"
@@ -212,18 +152,6 @@ async def wall(template: Installation) -> AsyncIterator[Installation]:
 
 
 @asynccontextmanager
-async def _asking(connection: asyncpg.Connection[Any], context: Context) -> AsyncIterator[None]:
-    """Act in a context and leave no trace."""
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        await connection.execute(context.settings)
-        yield
-    finally:
-        await transaction.rollback()
-
-
-@asynccontextmanager
 async def _runtime(place: Installation) -> AsyncIterator[asyncpg.Connection[Any]]:
     connection = await asyncpg.connect(place.runtime_dsn)
     try:
@@ -232,89 +160,31 @@ async def _runtime(place: Installation) -> AsyncIterator[asyncpg.Connection[Any]
         await connection.close()
 
 
-async def _all(place: Installation, statement: str, *arguments: object) -> list[tuple[Theme, Subject | None]]:
-    """Run a read as the superuser, for whom there is no wall."""
-    connection = await asyncpg.connect(place.admin_dsn)
-    try:
-        return _pairs(await connection.fetch(statement, *arguments))
-    finally:
-        await connection.close()
-
-
-def _pairs(records: list[asyncpg.Record]) -> list[tuple[Theme, Subject | None]]:
-    return sorted(
-        ((Theme(r[0]), Subject(r[1]) if r[1] else None) for r in records), key=lambda pair: (pair[0], pair[1] or b"")
-    )
-
-
 def _access(policy: ReadPolicy, context: Context) -> Access:
-    granted = frozenset({SALES}) if context.theme == MARKETING else frozenset[Theme]()
-    return Access(policy=policy, grants=granted)
+    granted = {SALES} if context.theme == MARKETING else set[Theme]()
+    personal = {MARKETING} if context.subject == BEN else set[Theme]()
+    return Access(policy=policy, grants=frozenset(granted | personal))
+
+
+async def _trial(place: Installation, contexts: Sequence[Context], policy: ReadPolicy) -> list[str]:
+    """Try the wall of a place; return what was not as the rule has it."""
+    recipe = await Recipe(place.admin_dsn, place.role, CLEO).look()
+    async with _runtime(place) as connection:
+        return await recipe.try_all(connection, contexts, lambda context: _access(policy, context))
 
 
 @pytest.mark.parametrize("policy", list(ReadPolicy))
-async def test_reads_without_their_conditions_return_what_the_rule_allows(
-    wall: Installation, policy: ReadPolicy
-) -> None:
+async def test_the_wall_alone_lets_through_what_the_rule_allows(wall: Installation, policy: ReadPolicy) -> None:
+    """Everything in the catalogue, without a condition: rows, changes, additions, and what nobody may do."""
     await wall.set_policy(policy)
-    ids = await wall.administer("select array_agg(id) from hermes_memory.memory_entries")
-    stored = {
-        name: await _all(wall, sql.replace("hermes_memory.ctx_theme()", "null"), *([ids] if "$1" in sql else []))
-        for name, sql in READS.items()
-    }
-    assert [name for name, rows in stored.items() if not rows] == []
 
-    async with _runtime(wall) as connection:
-        for context in CONTEXTS:
-            access = _access(policy, context)
-            async with _asking(connection, context):
-                for name, statement in READS.items():
-                    found = _pairs(await connection.fetch(statement, *([ids] if "$1" in statement else [])))
-                    expected = [pair for pair in stored[name] if context.sees(*pair, access)]
-                    if "all but mine" in name and context.theme:
-                        expected = [pair for pair in expected if pair[0] != context.theme]
-                    assert found == expected, (name, context)
-
-
-@pytest.mark.parametrize("policy", [ReadPolicy.OPEN, ReadPolicy.GRANTS])
-async def test_changes_without_their_conditions_change_what_is_ones_own(wall: Installation, policy: ReadPolicy) -> None:
-    await wall.set_policy(policy)
-    tables = {name: statement.replace("delete from", "update").split()[1] for name, statement in CHANGES.items()}
-    stored = {name: await _all(wall, f"select agent_identity, subject from {tables[name]}") for name in CHANGES}
-
-    async with _runtime(wall) as connection:
-        for context in CONTEXTS:
-            for name, statement in CHANGES.items():
-                async with _asking(connection, context):
-                    changed = _pairs(await connection.fetch(statement))
-                    assert changed == [pair for pair in stored[name] if context.may_change(*pair)], (name, context)
-
-
-async def test_rows_can_be_put_under_ones_own_theme_and_subject_only(wall: Installation) -> None:
-    statement = """
-        insert into hermes_memory.memory_entries
-          (agent_identity, id, subject, target, content, content_hash, origin, said_at, created_at, updated_at,
-           operation, lex, lex_key, lex_length)
-        values ($1, gen_random_uuid(), $2, 'memory', 'smuggled', sha256('smuggled'), 'agent', now(), now(), now(),
-                gen_random_uuid(), '', 0, 0)"""
-    async with _runtime(wall) as connection:
-        for context in CONTEXTS:
-            for theme in THEMES:
-                for subject in SUBJECTS:
-                    allowed = context.may_change(theme, subject) and not (theme in SINKS and subject is None)
-                    async with _asking(connection, context):
-                        try:
-                            await connection.execute(statement, theme, subject or b"")
-                        except (asyncpg.InsufficientPrivilegeError, asyncpg.CheckViolationError):
-                            assert not allowed, (context, theme, subject)
-                        else:
-                            assert allowed, (context, theme, subject)
+    assert await _trial(wall, CONTEXTS if policy is ReadPolicy.OPEN else FEW, policy) == []
 
 
 async def test_an_entry_cannot_be_moved_to_another_theme_or_subject(wall: Installation) -> None:
     async with _runtime(wall) as connection:
         for move in ("agent_identity = 'sales'", f"subject = '\\x{BEN.hex()}'"):
-            async with _asking(connection, Context(MARKETING, ANA)):
+            async with acting(connection, Context(MARKETING, ANA)):
                 with pytest.raises(asyncpg.InsufficientPrivilegeError):
                     await connection.execute(f"update hermes_memory.memory_entries set {move}")
 
@@ -329,24 +199,15 @@ async def test_conflicting_with_a_row_one_cannot_see_tells_nothing_and_loses_not
             assert outcome.effect == "stored"
 
 
-@pytest.mark.parametrize("statement", FORBIDDEN)
-async def test_the_runtime_role_is_refused(template: Installation, statement: str) -> None:
-    async with _runtime(template) as connection, _asking(connection, Context(MARKETING, ANA)):
-        with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.UndefinedFunctionError)) as refusal:
-            await connection.execute(statement)
-
-        assert isinstance(refusal.value, asyncpg.InsufficientPrivilegeError)
-
-
 async def test_switching_the_wall_off_is_an_error_and_no_way_around(template: Installation) -> None:
-    async with _runtime(template) as connection, _asking(connection, Context(MARKETING, ANA)):
+    async with _runtime(template) as connection, acting(connection, Context(MARKETING, ANA)):
         await connection.execute("set local row_security = off")
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.fetch("select * from hermes_memory.memory_entries")
 
 
 async def test_an_error_about_a_hidden_row_never_comes_up(template: Installation) -> None:
-    async with _runtime(template) as connection, _asking(connection, Context("unknown", None)):
+    async with _runtime(template) as connection, acting(connection, Context("unknown", None)):
         await template.set_policy(ReadPolicy.OWN)
         try:
             for table in ("memory_entries", "conversations", "memory_rows"):
@@ -357,7 +218,7 @@ async def test_an_error_about_a_hidden_row_never_comes_up(template: Installation
 
 async def test_a_context_ends_with_its_transaction(template: Installation) -> None:
     async with _runtime(template) as connection:
-        async with _asking(connection, Context(MARKETING, ANA)):
+        async with acting(connection, Context(MARKETING, ANA)):
             inside = await connection.fetchval("select count(*) from hermes_memory.memory_entries")
         after = await connection.fetchval("select count(*) from hermes_memory.memory_entries")
 
@@ -380,7 +241,7 @@ async def test_hostile_names_are_names(template: Installation) -> None:
     ]
     async with _runtime(template) as connection:
         for name in hostile:
-            async with _asking(connection, Context(name, None)):
+            async with acting(connection, Context(name, None)):
                 assert await connection.fetchval("select hermes_memory.ctx_theme()") == name
                 assert await connection.fetchval("select count(*) from hermes_memory.memory_agents") == 2
 
@@ -393,14 +254,14 @@ async def test_a_theme_that_is_nobody_elses_sees_itself_alone_in_the_registry(wa
     expected = {MARKETING: {MARKETING, SALES}, SALES: {SALES}, DIRECT_MESSAGES: {DIRECT_MESSAGES}, "unknown": set()}
     async with _runtime(wall) as connection:
         for theme, readable in expected.items():
-            async with _asking(connection, Context(theme, ANA)):
+            async with acting(connection, Context(theme, ANA)):
                 for view in ("memory_agents", "v_agent_memory"):
                     rows = await connection.fetch(f"select agent_identity from hermes_memory.{view}")
                     assert {row[0] for row in rows} == readable, (theme, view)
 
 
 async def test_the_view_of_agents_counts_what_its_reader_may_see(wall: Installation) -> None:
-    async with _runtime(wall) as connection, _asking(connection, Context(MARKETING, ANA)):
+    async with _runtime(wall) as connection, acting(connection, Context(MARKETING, ANA)):
         row = await connection.fetchrow("select * from hermes_memory.v_agent_memory where agent_identity = 'marketing'")
 
     assert row is not None
@@ -413,10 +274,10 @@ async def test_a_sink_cannot_be_granted(wall: Installation) -> None:
 
 
 async def test_a_caller_with_a_subject_who_is_in_no_theme_sees_its_subject_alone(wall: Installation) -> None:
-    async with _runtime(wall) as connection, _asking(connection, Context(None, ANA)):
+    async with _runtime(wall) as connection, acting(connection, Context(None, ANA)):
         rows = await connection.fetch("select agent_identity, subject from hermes_memory.memory_entries")
 
-    assert {subject for _, subject in _pairs(rows)} == {ANA}
+    assert {subject for _, subject in pairs(rows)} == {ANA}
 
 
 async def test_the_catalogue_shows_an_unbroken_wall(wall: Installation) -> None:
@@ -424,23 +285,39 @@ async def test_the_catalogue_shows_an_unbroken_wall(wall: Installation) -> None:
         assert (await store.inspector.verify()).problems == ()
 
 
-@pytest.mark.parametrize(("breakage", "named"), BREAKAGES.items(), ids=lambda text: text.split(" to {")[0][:60])
-async def test_a_broken_wall_is_noticed(server: TestServer, breakage: str, named: str) -> None:
-    async with migrated(server) as wall:
-        names = {"role": wall.role, "database": wall.database}
-        await wall.administer(breakage.format(role=f'"{wall.role}"', database=f'"{wall.database}"'))
+@pytest.mark.parametrize(("hole", "named"), HOLES.items(), ids=lambda text: text[:70])
+async def test_a_hole_in_the_wall_is_noticed_by_trying_it_and_by_looking_at_it(
+    wall: Installation, hole: str, named: str
+) -> None:
+    names = {"role": f'"{wall.role}"', "database": f'"{wall.database}"'}
+    await wall.administer_all(hole.format(**names))
+    try:
         async with wall.store() as store:
             problems = (await store.inspector.verify()).problems
+        failures = await _trial(wall, FEW, ReadPolicy.OPEN)
+    finally:
+        await wall.administer_all(MENDED.get(hole, "select").format(**names))
 
-        assert any(named.format(**names) in problem for problem in problems)
+    named = named.format(role=wall.role)
+    assert any(named in problem for problem in problems)
+    assert failures or hole.endswith(UNSEEN)
 
 
-async def test_a_superuser_is_told_that_there_is_no_wall_before_it(wall: Installation) -> None:
+@pytest.mark.parametrize("login", ["superuser", "hermes_memory_owner"])
+async def test_a_login_that_looks_past_the_wall_is_told_so(wall: Installation, login: str) -> None:
     wall.runtime_dsn = wall.admin_dsn
-    async with wall.store() as store:
-        problems = (await store.inspector.verify()).problems
+    if login != "superuser":
+        await wall.administer("alter role hermes_memory_owner login")
+        wall.runtime_dsn = wall.server.dsn(wall.database, user=login)
+    try:
+        async with wall.store() as store:
+            problems = (await store.inspector.verify()).problems
+        failures = await _trial(wall, FEW, ReadPolicy.OPEN)
+    finally:
+        await wall.administer("alter role hermes_memory_owner nologin")
 
-    assert any("superuser" in problem for problem in problems)
+    assert any(login in problem and "connect as" in problem for problem in problems)
+    assert failures
 
 
 async def test_history_keeps_every_change_with_a_salted_hash(wall: Installation) -> None:

@@ -47,6 +47,14 @@ class Installation:
         finally:
             await connection.close()
 
+    async def administer_all(self, statements: str) -> None:
+        """Run any number of statements as the superuser."""
+        connection = await asyncpg.connect(self.admin_dsn, timeout=30.0, command_timeout=60.0)
+        try:
+            await connection.execute(statements)
+        finally:
+            await connection.close()
+
     @asynccontextmanager
     async def copy(self) -> AsyncIterator[Installation]:
         """Give a fresh copy of this database, dropped afterwards."""

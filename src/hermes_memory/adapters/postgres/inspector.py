@@ -9,6 +9,7 @@ from hermes_memory.adapters.postgres.checks import CHECKS
 from hermes_memory.adapters.postgres.errors import SCHEMA_MESSAGE
 from hermes_memory.adapters.postgres.ledger import READ_LEDGER, missing, shipped
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
+from hermes_memory.adapters.postgres.shipped_functions import BODIES, SENTENCE, altered
 from hermes_memory.domain.errors import SchemaNotApplied
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.ports.installation import Installation
@@ -75,5 +76,7 @@ def _edited(ledger: Mapping[str, str]) -> list[str]:
 
 
 async def _problems(transaction: Transaction) -> list[str]:
-    found = [(check, await transaction.fetch(check.statement)) for check in CHECKS]
-    return [check.sentence.replace("{}", ", ".join(row["name"] for row in rows)) for check, rows in found if rows]
+    found = [(c.sentence, [row["name"] for row in await transaction.fetch(c.statement)]) for c in CHECKS]
+    bodies = [(row["name"], row["body"]) for row in await transaction.fetch(BODIES)]
+    found.append((SENTENCE, altered(bodies)))
+    return [sentence.replace("{}", ", ".join(names)) for sentence, names in found if names]

@@ -33,11 +33,18 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- Puts the wall around a table with theme and subject: read what is visible, add, change and remove what is one's own.
--- The own theme is asked first, so that most reads need no list of the readable ones, which may be long.
+-- The own theme is asked first, so that most reads need no list of the readable ones, which may be long. Called again it
+-- mends a wall with a hole in it.
 create function hermes_memory.raise_wall(guarded text) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
+declare
+  part name;
 begin
+  foreach part in array array['wall_read', 'wall_add', 'wall_change', 'wall_remove'] loop
+    execute format('drop policy if exists %I on hermes_memory.%I', part, guarded);
+  end loop;
   execute format('alter table hermes_memory.%I enable row level security', guarded);
+  execute format('alter table hermes_memory.%I no force row level security', guarded);
   execute format($p$create policy wall_read on hermes_memory.%I for select using
     (subject = (select hermes_memory.ctx_subject())
      or (subject = '' and (agent_identity = (select hermes_memory.ctx_theme())

@@ -1,0 +1,188 @@
+"""What must hold of the wall: policies, owners, grants and constraints, on every relation of the catalogue."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hermes_memory.adapters.postgres.check import Check
+
+_RAISE: Final = "mend it as a member of hermes_memory_owner with `select hermes_memory.raise_wall('TABLE')`"
+
+# Four tables hold settings of the installation and nothing of anybody's. Roles that may look past the wall are told so
+# by another check; for them every table would be listed here.
+OPEN_TABLES: Final = Check(
+    statement="""
+select c.relname as name from pg_class c
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+   and not c.relrowsecurity
+   and c.relname not in ('installation', 'schema_migrations', 'embedding_models', 'sinks')
+   and (has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE') or has_table_privilege(c.oid, 'DELETE')
+        or c.relname in ('theme_grants', 'seals', 'memory_maintenance_log')) order by 1""",
+    sentence="row-level security is off on {}, so there is no wall around it: turn it on with `alter table ... enable "
+    "row level security`",
+)
+
+FORCED_TABLES: Final = Check(
+    statement="""
+select c.relname as name from pg_class c
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relforcerowsecurity order by 1""",
+    sentence="row-level security is forced on {}, which binds the owner's functions as well: undo it with `alter table "
+    "... no force row level security`",
+)
+
+# A granted right without a policy lets nothing through: rows are missing rather than shown.
+MISSING_POLICIES: Final = Check(
+    statement="""
+select w.policy || ' on ' || c.relname as name from pg_class c
+ cross join (values ('wall_read', 'SELECT'), ('wall_add', 'INSERT'), ('wall_change', 'UPDATE'),
+                    ('wall_remove', 'DELETE')) as w(policy, wanted)
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+   and c.relrowsecurity and has_table_privilege(c.oid, w.wanted)
+   and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'agent_identity')
+   and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = w.policy) order by 1""",
+    sentence="policies are missing, so that rows cannot be read or written which should be: {}; " + _RAISE,
+)
+
+# The server writes an expression back in its own way; what differs between versions and search paths is left out.
+ALTERED_POLICIES: Final = Check(
+    statement=r"""
+select p.polname || ' on ' || c.relname as name
+  from pg_policy p join pg_class c on c.oid = p.polrelid
+ cross join lateral (
+   select exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'subject') as has_subject,
+          regexp_replace(pg_get_expr(p.polqual, c.oid), ' AS \w+|\s|hermes_memory\.|::\w+', '', 'g') as found,
+          regexp_replace(pg_get_expr(p.polwithcheck, c.oid), ' AS \w+|\s|hermes_memory\.|::\w+', '', 'g') as checked) e
+ cross join lateral (
+   select case when e.has_subject
+     then '((agent_identity=(SELECTctx_theme()))AND((subject=''\x'')OR(subject=(SELECTctx_subject()))))'
+     else '(agent_identity=(SELECTctx_theme()))' end as own,
+     case when e.has_subject
+     then '((subject=(SELECTctx_subject()))OR((subject=''\x'')AND((agent_identity=(SELECTctx_theme()))'
+          'OR(agent_identityIN(SELECTunnest(ctx_themes()))))))'
+     else '(agent_identityIN(SELECTunnest(ctx_themes())))' end as visible) w
+ where c.relnamespace = 'hermes_memory'::regnamespace and p.polpermissive
+   and (p.polroles <> '{0}'::oid[]
+        or concat_ws(' ', p.polname, p.polcmd, e.found, e.checked) collate "C" not in (
+          concat_ws(' ', 'wall_read', 'r', w.visible), concat_ws(' ', 'wall_add', 'a', w.own),
+          concat_ws(' ', 'wall_change', 'w', w.own), concat_ws(' ', 'wall_remove', 'd', w.own))
+        or (p.polcmd = 'a') is distinct from (e.checked is not null))
+ order by 1""",
+    sentence="policies are not those of the wall and may open it: {}; drop what is not ours, and " + _RAISE,
+)
+
+OPEN_PARTITIONS: Final = Check(
+    statement="""
+select c.relname as name from pg_class c cross join pg_roles r
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relispartition and c.relkind in ('r', 'p')
+   and r.rolname = current_user and not r.rolsuper and not pg_has_role(r.oid, c.relowner, 'MEMBER')
+   and (has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')
+        or has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE')) order by 1""",
+    sentence="the runtime role has rights on partitions, which is a way around the wall: {}; revoke them, and "
+    "memberships such as pg_read_all_data",
+)
+
+DANGEROUS_RIGHTS: Final = Check(
+    statement="""
+select c.relname as name from pg_class c cross join pg_roles r
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
+   and r.rolname = current_user and not r.rolsuper and not pg_has_role(r.oid, c.relowner, 'MEMBER')
+   and has_table_privilege(c.oid, 'TRUNCATE, REFERENCES, TRIGGER') order by 1""",
+    sentence="the runtime role may truncate, reference or put triggers on {}, which no wall holds back: revoke these "
+    "rights",
+)
+
+GOVERNING_RIGHTS: Final = Check(
+    statement="""
+select c.relname as name from pg_class c cross join pg_roles r
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+   and r.rolname = current_user and not r.rolsuper and not pg_has_role(r.oid, c.relowner, 'MEMBER')
+   and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'agent_identity')
+   and (has_any_column_privilege(c.oid, 'INSERT, UPDATE') or has_table_privilege(c.oid, 'DELETE')) order by 1""",
+    sentence="the runtime role may change {}, which say who may read what: revoke these rights",
+)
+
+LOOSE_FUNCTIONS: Final = Check(
+    statement="""
+select p.proname || '()' as name from pg_proc p
+ where p.pronamespace = 'hermes_memory'::regnamespace and p.prosecdef
+   and not coalesce(p.proconfig @> array['search_path=pg_catalog, pg_temp'], false) order by 1""",
+    sentence="functions that run as the owner have no safe search path of their own: {}; set it with `alter function "
+    "... set search_path = pg_catalog, pg_temp`",
+)
+
+PUBLIC_FUNCTIONS: Final = Check(
+    statement="""
+select p.proname || '()' as name from pg_proc p
+ where p.pronamespace = 'hermes_memory'::regnamespace
+   and exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0)
+ order by 1""",
+    sentence="functions may be called by everybody: {}; run `hermes-memory migrate --admin-dsn URL`, which takes that "
+    "back",
+)
+
+FOREIGN_OWNERS: Final = Check(
+    statement="""
+select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname = 'hermes_memory' and c.relkind in ('r', 'p', 'v', 'm') and c.relowner <> n.nspowner
+ union all
+select p.proname || '()' from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+ where n.nspname = 'hermes_memory' and p.proowner <> n.nspowner order by 1""",
+    sentence="{} belong to another role than the schema does, and act with other rights than they were made for: give "
+    "them back with `alter ... owner to hermes_memory_owner`",
+)
+
+PIERCING_VIEWS: Final = Check(
+    statement="""
+select c.relname as name from pg_class c
+ where c.relnamespace = 'hermes_memory'::regnamespace and has_any_column_privilege(c.oid, 'SELECT')
+   and (c.relkind = 'm' or (c.relkind = 'v' and not coalesce(c.reloptions @> array['security_invoker=true'], false)))
+ order by 1""",
+    sentence="views read with their owner's rights and look past the wall: {}; undo it with `alter view ... set "
+    "(security_invoker = true)`",
+)
+
+# The rule of reading leans on it: a row in a sink is somebody's.
+NOBODYS_IN_SINKS: Final = Check(
+    statement=r"""
+select c.relname as name from pg_class c
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+   and (select count(*) from pg_attribute a
+         where a.attrelid = c.oid and a.attname in ('agent_identity', 'subject')) = 2
+   and not exists (
+     select from pg_constraint k where k.conrelid = c.oid and k.contype = 'c' and k.convalidated
+        and regexp_replace(pg_get_constraintdef(k.oid), '\s|::\w+', '', 'g')
+          = 'CHECK(((octet_length(subject)=32)OR'
+            '(agent_identity<>ALL(ARRAY[''whatsapp-dm'',''external-group'',''_bench'']))))')
+ order by 1""",
+    sentence="rows in governed themes need no subject any more, and those without one are everybody's: {}; add the "
+    "constraint sink_rows_have_a_subject again, as on memory_entries",
+)
+
+# Ids are made of operations and cannot be guessed. Any other key without the subject tells one subject what another
+# said, and loses what the second one says.
+TELLING_KEYS: Final = Check(
+    statement="""
+select k.relname as name from pg_index i join pg_class c on c.oid = i.indrelid join pg_class k on k.oid = i.indexrelid
+ where c.relnamespace = 'hermes_memory'::regnamespace and not c.relispartition and i.indisunique
+   and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'subject')
+   and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'agent_identity')
+   and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = any (i.indkey)
+                      and (a.attname = 'subject' or a.atttypid = 'uuid'::regtype)) order by 1""",
+    sentence="unique keys without the subject let one person's words decide whether another's are kept: {}; drop them",
+)
+
+WALL_CHECKS: Final = (
+    OPEN_TABLES,
+    FORCED_TABLES,
+    MISSING_POLICIES,
+    ALTERED_POLICIES,
+    OPEN_PARTITIONS,
+    DANGEROUS_RIGHTS,
+    GOVERNING_RIGHTS,
+    LOOSE_FUNCTIONS,
+    PUBLIC_FUNCTIONS,
+    FOREIGN_OWNERS,
+    PIERCING_VIEWS,
+    NOBODYS_IN_SINKS,
+    TELLING_KEYS,
+)
