@@ -27,12 +27,13 @@ class Ran:
         return json.loads(self.out)
 
 
-def command(*arguments: str, into: IO[str] | None = None) -> Ran:
-    """Run the command with the environment of the test; its standard output may go elsewhere."""
+def command(*arguments: str, into: IO[str] | None = None, typed: str | None = None) -> Ran:
+    """Run the command with the environment of the test; its standard output may go elsewhere, and input be typed."""
     done = subprocess.run(
         [str(_COMMAND), *arguments],
         stdout=into or subprocess.PIPE,
         stderr=subprocess.PIPE,
+        input=typed,
         text=True,
         timeout=_SECONDS,
         check=False,

@@ -9,11 +9,9 @@ from typing import Any
 import anyio
 
 from hermes_memory.cli.common import home_option, json_option, print_json, wait_option
-from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, USAGE
-from hermes_memory.cli.findings import Finding, Level
+from hermes_memory.cli.exits import DONE
+from hermes_memory.cli.findings import Finding, exit_code, show
 from hermes_memory.settings import default_home
-
-_MARKS = {Level.OK: "ok     ", Level.WARNING: "warning", Level.ERROR: "ERROR  "}
 
 
 def register(verbs: Any) -> None:
@@ -32,19 +30,9 @@ def carry_out(given: argparse.Namespace) -> int:
 
     home = given.hermes_home or default_home()
     findings: Sequence[Finding] = anyio.run(examine, home, given.wait)
-    code = _exit(findings)
+    code = exit_code(findings)
     if given.as_json:
         print_json({"healthy": code == DONE, "exit": code, "findings": findings})
         return code
-    for finding in findings:
-        print(f"{_MARKS[finding.level]} {finding.check:<12} {finding.message}")
+    show(findings)
     return code
-
-
-def _exit(findings: Sequence[Finding]) -> int:
-    wrong = [finding for finding in findings if finding.level is Level.ERROR]
-    if not wrong:
-        return DONE
-    if any(finding.check == "settings" for finding in wrong):
-        return USAGE
-    return DEPENDENCY_DOWN if any(finding.down for finding in wrong) else ERROR

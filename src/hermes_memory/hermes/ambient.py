@@ -152,6 +152,7 @@ class Ambient:
             floor=settings.recall_floor,
             exclude=in_prompt,
             window=(session, binding.visible_since) if session else None,
+            unasked=settings.ambient_trust,
             timeout=timeout,
         )
 

@@ -20,7 +20,7 @@ from hermes_memory.bootstrap.home import kept_outside
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.hermes.files import write_atomically
-from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home
+from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home, settings_with
 
 PROVIDER_NAME: Final = "hermes-memory"
 _SECRETS: Final = frozenset({"dsn", "subject_secret"})
@@ -59,14 +59,16 @@ def save_config(values: Mapping[str, Any], home: Path) -> None:
         home: The Hermes home.
 
     Raises:
-        RefusedValue: A key is unknown, secret or out of range, or the file there is not a JSON object.
+        RefusedValue: A key is unknown, secret or out of range, the values do not go together, or the file there is not
+            a JSON object.
         OSError: The file cannot be written. The old one is untouched.
     """
-    typed = {key: _typed(key, value) for key, value in values.items()}
+    typed = {key: parse_value(key, value) for key, value in values.items()}
     # A link into somebody's versioned settings is written through, not replaced.
     path = (home / NATIVE_FILE).resolve()
-    merged = {**_read(path), **typed}
-    kept = {key: value for key, value in merged.items() if key not in typed or value is not None}
+    before = _read(path)
+    kept = {key: value for key, value in {**before, **typed}.items() if key not in typed or value is not None}
+    _require_settings(before, kept, home)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n", mode=0o600)
 
@@ -148,7 +150,12 @@ def _default_of(source: FieldInfo) -> str | bool:
     return default if isinstance(default, bool) else str(default)
 
 
-def _typed(key: str, value: Any) -> Any:
+def parse_value(key: str, value: Any) -> Any:
+    """Return a set-up value as the native file holds it; None, which takes the setting out, for empty text.
+
+    Raises:
+        RefusedValue: The key is unknown or secret, or the value is out of range.
+    """
     field = Settings.model_fields.get(key)
     if field is None or key == "home":
         raise RefusedValue(f"'{key}' is not a setting of {PROVIDER_NAME}")
@@ -162,6 +169,21 @@ def _typed(key: str, value: Any) -> Any:
     except ValidationError as error:
         raise RefusedValue(f"{key}: {error.errors(include_url=False, include_input=False)[0]['msg']}") from None
     return parsed.model_dump(mode="json")[key]
+
+
+def _require_settings(before: Mapping[str, Any], after: Mapping[str, Any], home: Path) -> None:
+    """Refuse values that do not go together. What was wrong before does not stand in the way of mending the rest."""
+    problem = _problem_of(after, home)
+    if problem is not None and problem != _problem_of(before, home):
+        raise RefusedValue(problem)
+
+
+def _problem_of(native: Mapping[str, Any], home: Path) -> str | None:
+    try:
+        settings_with(native, home=home)
+    except ConfigurationError as error:
+        return str(error)
+    return None
 
 
 def _split(text: str, field: FieldInfo) -> str | list[str]:

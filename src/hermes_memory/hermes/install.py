@@ -33,6 +33,7 @@ __all__ = [
     "InstallResult",
     "NameClash",
     "RemovalResult",
+    "complete",
     "detect_name_clash",
     "install",
     "interpreter_of_hermes",
@@ -132,6 +133,21 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
         problems=(*problems, *_executed_strangers(shim)),
         set_aside=set_aside,
     )
+
+
+def complete(home: Path) -> None:
+    """Write the preload beside a shim that was put there otherwise. Without a shim there is nothing to complete.
+
+    Raises:
+        ConfigurationError: Its place is taken by something that is not ours, is a symbolic link, or cannot be written.
+    """
+    shim, preload = parcels(home)
+    try:
+        if shim.directory.is_dir():
+            preload.require_room(force=False)
+            preload.refresh()
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {error.filename or preload.directory}: {_cause(error)}") from error
 
 
 def remove(home: Path, *, force: bool = False) -> RemovalResult:

@@ -86,8 +86,21 @@ class HermesMemoryProvider(HostProvider):
         config_schema.save_config(values, Path(hermes_home))
 
     def post_setup(self, hermes_home: str, config: dict[str, Any]) -> None:
-        """Finish `hermes memory setup`: make this the home's provider and say what comes next."""
-        print(config_schema.post_setup(Path(hermes_home), config))  # noqa: T201 - the host's set-up talks on the terminal
+        """Carry out `hermes memory setup`: ask for the settings, make this the home's provider, say what comes next.
+
+        Raises:
+            SystemExit: It cannot be done. The host has no words for it; the message says why.
+        """
+        from hermes_memory.hermes import setup_dialogue  # noqa: PLC0415 - an agent's start needs none
+        from hermes_memory.hermes.install import complete  # noqa: PLC0415
+
+        home = Path(hermes_home)
+        try:
+            setup_dialogue.set_up(home, {}, setup_dialogue.ConsoleTerminal())
+            complete(home)
+            print(config_schema.post_setup(home, config))  # noqa: T201 - the host's set-up talks on the terminal
+        except (HermesMemoryError, OSError) as error:
+            raise SystemExit(f"hermes-memory: {error}") from error
 
     @never_raises(no_facts)
     def get_status_config(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:

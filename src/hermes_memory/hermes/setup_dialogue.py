@@ -1,0 +1,181 @@
+"""Walks a person through the settings of the set-up forms and keeps the answers: secrets in `.env`, others in JSON.
+
+One dialogue serves `hermes-memory setup` and the host's `hermes memory setup`. Nothing is written before everything
+that was answered has been checked.
+"""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.hermes.config_schema import RefusedValue, get_config_schema, parse_value, save_config
+from hermes_memory.hermes.secrets_file import keep_secrets, require_keepable
+from hermes_memory.settings import Settings
+
+BACK_TO_DEFAULT: Final = "-"
+_ENDPOINT: Final = frozenset({"embed_url", "embed_model", "embed_dim", "embed_api_key_env"})
+_ENDPOINT_LESS: Final = frozenset({"local", "none"})
+
+
+class Terminal(Protocol):
+    """Where the person sits."""
+
+    def ask(self, question: str, *, secret: bool) -> str | None:
+        """Return one answer, "" when nothing was typed, None when nobody answers any more."""
+
+    def tell(self, text: str) -> None:
+        """Show a line."""
+
+
+class ConsoleTerminal:
+    """Standard input and output of this process; what is secret is not shown while it is typed."""
+
+    def ask(self, question: str, *, secret: bool) -> str | None:
+        """Return one line, None at the end of the input."""
+        try:
+            return getpass.getpass(question) if secret and sys.stdin.isatty() else input(question)
+        except EOFError:
+            print()  # noqa: T201 - the question still stands on this line
+            return None
+
+    def tell(self, text: str) -> None:
+        """Print a line."""
+        print(text)  # noqa: T201 - this is the person's terminal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Names of what a set-up wrote or took out: settings of the native file, and variables of `.env`."""
+
+    settings: tuple[str, ...]
+    variables: tuple[str, ...]
+
+
+def set_up(home: Path, given: Mapping[str, str], terminal: Terminal | None) -> Kept:
+    """Take what is given, ask for the rest of the fields, check everything and keep it.
+
+    Args:
+        home: The Hermes home.
+        given: Answers by setting, which are not asked for. "" takes a setting out, back to its default.
+        terminal: Who is asked; None asks nobody.
+
+    Raises:
+        RefusedValue: An answer cannot be used and nobody can be asked again. Nothing was written.
+        OSError: A file cannot be written.
+    """
+    check(given)
+    answers = dict(given)
+    while True:
+        told_all = terminal is None or _walk(home, answers, given, terminal)
+        try:
+            return keep(home, answers)
+        except RefusedValue as error:
+            if terminal is None or not told_all:
+                raise
+            terminal.tell(f"  {error}. Once more:")
+
+
+def keep(home: Path, answers: Mapping[str, str]) -> Kept:
+    """Check all answers and write them.
+
+    Raises:
+        RefusedValue: An answer cannot be used, or not together with the others. Nothing was written.
+        OSError: A file cannot be written.
+    """
+    check(answers)
+    variables = {field["key"]: field["env_var"] for field in get_config_schema() if field.get("secret")}
+    secrets = {variables[key]: value or None for key, value in answers.items() if key in variables}
+    settings = {key: value for key, value in answers.items() if key not in variables}
+    if settings:
+        save_config(settings, home)
+    if secrets:
+        keep_secrets(home, secrets)
+    return Kept(settings=tuple(settings), variables=tuple(secrets))
+
+
+def check(answers: Mapping[str, str]) -> None:
+    """Check answers one by one.
+
+    Raises:
+        RefusedValue: One cannot be used. The message names it, and does not quote a secret.
+    """
+    secrets = {field["key"]: field["env_var"] for field in get_config_schema() if field.get("secret")}
+    for key, value in answers.items():
+        if key in secrets:
+            _require_address(key, value)
+            require_keepable(secrets[key], value)
+        else:
+            parse_value(key, value)
+
+
+def _walk(home: Path, answers: dict[str, str], given: Mapping[str, str], terminal: Terminal) -> bool:
+    """Ask for every field that concerns the person; tell whether the input went on to the end."""
+    terminal.tell(f"Empty keeps what is in brackets, {BACK_TO_DEFAULT} goes back to the default.")
+    for field in _open_fields(home, answers, given):
+        answer = _answer(field, _shown(home, field, answers), terminal)
+        if answer is None:
+            return False
+        if answer:
+            answers[field["key"]] = "" if answer == BACK_TO_DEFAULT else answer
+    return True
+
+
+def _open_fields(home: Path, answers: Mapping[str, str], given: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for field in get_config_schema():
+        embedder = answers.get("embedder", _current(home, "embedder"))
+        if field["key"] in given or (field["key"] in _ENDPOINT and embedder in _ENDPOINT_LESS):
+            continue
+        yield field
+
+
+def _answer(field: Mapping[str, Any], shown: str, terminal: Terminal) -> str | None:
+    """Ask until the answer can be used."""
+    choices = f" ({', '.join(field['choices'])})" if field.get("choices") else ""
+    terminal.tell(f"\n{field['description']}")
+    while True:
+        answer = terminal.ask(f"  {field['label']}{choices} [{shown}]: ", secret=bool(field.get("secret")))
+        answer = answer.strip() if answer is not None else None
+        if not answer or answer == BACK_TO_DEFAULT:
+            return answer
+        try:
+            check({field["key"]: answer})
+        except RefusedValue as error:
+            terminal.tell(f"  {error}")
+        else:
+            return answer
+
+
+def _shown(home: Path, field: Mapping[str, Any], answers: Mapping[str, str]) -> str:
+    value = answers.get(field["key"])
+    if field.get("secret"):
+        return "set" if (_current(home, field["key"]) if value is None else value) else "embedded database of the home"
+    return _current(home, field["key"]) if value is None else value or str(field["default"])
+
+
+def _current(home: Path, key: str) -> str:
+    """Return what a setting is now, "" when it is unset or the settings are wrong and about to be mended."""
+    try:
+        value = getattr(Settings(home=home), key)
+    except ConfigurationError:
+        value = None
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return "" if value is None else str(getattr(value, "value", value))
+
+
+def _require_address(key: str, value: str) -> None:
+    try:
+        known = not value or urlsplit(value).scheme in {"postgres", "postgresql"}
+    except ValueError:
+        known = False
+    if not known:
+        raise RefusedValue(f"{key}: must be a URL such as postgresql://role:password@host/database")

@@ -1,0 +1,70 @@
+"""The secrets in the home's `.env`: kept for its owner alone, beside what else is there."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import dotenv
+import pytest
+
+from hermes_memory.hermes.config_schema import RefusedValue
+from hermes_memory.hermes.secrets_file import keep_secrets
+from hermes_memory.settings import Settings
+
+DSN = "HERMES_MEMORY_DSN"
+URL = "postgresql://app:p%27w#d$x@db.example:5432/memory?sslmode=require"
+
+
+def test_a_secret_is_read_back_by_the_settings(tmp_path: Path) -> None:
+    keep_secrets(tmp_path, {DSN: URL})
+
+    kept = Settings(home=tmp_path).dsn
+    assert kept
+    assert kept.get_secret_value() == URL
+
+
+def test_the_file_is_the_owners_alone_even_when_it_was_not(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OTHER=1\n")
+    (tmp_path / ".env").chmod(0o644)
+
+    keep_secrets(tmp_path, {DSN: URL})
+    keep_secrets(tmp_path / "fresh", {DSN: URL})
+
+    for home in (tmp_path, tmp_path / "fresh"):
+        assert stat.S_IMODE((home / ".env").stat().st_mode) == 0o600
+        assert [path.name for path in home.iterdir() if path.is_file()] == [".env"]
+
+
+def test_other_lines_stay_as_they_are(tmp_path: Path) -> None:
+    others = "# mine\nexport KEY='a b' # why\n\nBROKEN LINE\nLAST=1"
+    (tmp_path / ".env").write_text(others)
+
+    keep_secrets(tmp_path, {DSN: "postgresql://a@b/c"})
+    keep_secrets(tmp_path, {DSN: URL})
+    first = (tmp_path / ".env").read_text()
+    keep_secrets(tmp_path, {DSN: None, "HERMES_MEMORY_SUBJECT_SECRET": None})
+
+    assert first == f"{others}\n{DSN}='{URL}'\n"
+    assert (tmp_path / ".env").read_text() == f"{others}\n"
+
+
+@pytest.mark.parametrize("value", ["it's", "back\\slash", "two\nlines", "${HOME}", "nul\0"])
+def test_a_value_that_readers_take_differently_is_refused_without_being_shown(tmp_path: Path, value: str) -> None:
+    with pytest.raises(RefusedValue) as refused:
+        keep_secrets(tmp_path, {"FIRST": "fine", DSN: value})
+
+    assert value not in str(refused.value)
+    assert DSN in str(refused.value)
+    assert not (tmp_path / ".env").exists()
+
+
+def test_a_link_to_the_file_is_written_through(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch()
+    (tmp_path / ".env").symlink_to(elsewhere)
+
+    keep_secrets(tmp_path, {DSN: URL})
+
+    assert (tmp_path / ".env").is_symlink()
+    assert dotenv.dotenv_values(elsewhere) == {DSN: URL}
