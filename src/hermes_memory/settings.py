@@ -32,6 +32,7 @@ from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.domain.ranking import UNASKED_FLOOR
 from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.domain.trust import AmbientTrust
 
 ENV_PREFIX: Final = "HERMES_MEMORY_"
 NATIVE_FILE: Final = "hermes-memory.json"
@@ -190,6 +191,11 @@ class Settings(BaseSettings):
     prefetch: bool = Field(True, description="Recall by itself before each turn.")
     prefetch_limit: int = Field(6, ge=1, le=50, description="Most memories recalled before a turn.")
     prefetch_timeout: float = Field(0.8, gt=0, le=7.5, description="Seconds a turn may wait for its recall.")
+    ambient_trust: AmbientTrust = Field(
+        AmbientTrust.LABELLED,
+        description="Whose memories are recalled before a turn: vouched is the user's, the agent's and operators' own, "
+        "labelled adds imports, all adds what tools and other agents wrote. Tools find all of them.",
+    )
     prefetch_tokens: int = Field(600, ge=50, le=8000, description="Largest recalled block, in tokens.")
     tool_timeout: float = Field(5.0, gt=0, le=60, description="Seconds a memory tool may take.")
     tool_tokens: int = Field(3000, ge=100, le=32_000, description="Largest answer of a memory tool, in tokens.")

@@ -155,10 +155,10 @@ def test_a_block_shows_date_kind_origin_and_speaker_of_each_hit() -> None:
     block = render_block(hits, caller=CALLER, token_budget=500, nonce=NONCE)
 
     assert block.splitlines()[2:-1] == [
-        "- 2024-05-30 entry (memory), from agent: “Launch moved to 9 May”",
+        "- 2024-05-30 entry (memory), from agent, unverified: “Launch moved to 9 May”",
         "- 2024-06-01 12:00 turn, Ana (user): “Ship it.”",
         "- 2024-06-01 12:00 turn, assistant: “On 9 May.”",
-        "- 2024-06-01 entry (memory), from agent, theme sales: “Budget is 40k”",
+        "- 2024-06-01 entry (memory), from agent, theme sales, unverified: “Budget is 40k”",
     ]
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.fusion import Ranked
 from hermes_memory.domain.model import Caller, RowId, SessionId, TraceId
+from hermes_memory.domain.trust import AmbientTrust
 from hermes_memory.ports.reading import SearchSpace
 
 
@@ -26,6 +27,7 @@ class RecallRequest:
         exclude: Contents not to return, such as what the prompt holds already.
         window: The conversation that is going on, and the time since when its turns are still in view: those are not
             returned either.
+        unasked: Which memories may be returned when nobody has asked for them; None when somebody has.
     """
 
     caller: Caller
@@ -36,6 +38,7 @@ class RecallRequest:
     floor: float = 0.0
     exclude: frozenset[str] = frozenset()
     window: tuple[SessionId, datetime] | None = None
+    unasked: AmbientTrust | None = None
 
 
 class Fate(StrEnum):
@@ -43,6 +46,7 @@ class Fate(StrEnum):
 
     RETURNED = "returned"
     IN_PROMPT = "already in the prompt"
+    UNASKED = "only shown when asked for"
     FLOOR = "below the floor"
     LIMIT = "beyond the limit"
     BUDGET = "beyond the token budget"

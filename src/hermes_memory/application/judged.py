@@ -96,6 +96,8 @@ def _fate(trace: Trace, verdict: Verdict) -> str:
             return f"it is number {verdict.rank} of the candidates, beyond the limit of {trace.limit}"
         case Fate.BUDGET:
             return "it was found and had no room within the token budget"
+        case Fate.UNASKED:
+            return "nobody asked, and who wrote it is not trusted enough to be shown unasked: see `ambient_trust`"
         case Fate.IN_PROMPT:
             return "the prompt holds it already"
         case _:

@@ -15,7 +15,7 @@ import anyio
 from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.own_scores import OwnScores
-from hermes_memory.application.traces import Traces, place
+from hermes_memory.application.traces import Traces, parted, place, withheld
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
@@ -52,6 +52,7 @@ class _Gathered:
     vector: Sequence[float] | None = None
     near: Sequence[VectorHit] | None = None
     cosines: Mapping[RowId, float] = field(default_factory=dict)
+    withheld: Sequence[RowId] = ()
     problems: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     failure: HermesMemoryError | None = None
@@ -103,7 +104,7 @@ class Recall:
         if query.strip():
             await self._gather(request, query, lexemes, gathered)
         statistics = _statistics(lexemes, gathered)
-        ranked = self._rank(statistics, gathered)
+        ranked = self._rank(request, statistics, gathered)
         gathered.timings["total"] = time.monotonic() - started
         return self._answer(request, statistics, ranked, gathered)
 
@@ -207,8 +208,8 @@ class Recall:
             return
         gathered.timings["cosines"] = time.monotonic() - started
 
-    def _rank(self, statistics: QueryStatistics, gathered: _Gathered) -> Sequence[Ranked]:
-        candidates = self._candidates(gathered, statistics)
+    def _rank(self, request: RecallRequest, statistics: QueryStatistics, gathered: _Gathered) -> Sequence[Ranked]:
+        candidates, gathered.withheld = parted(self._candidates(gathered, statistics), request)
         return order(candidates, statistics, self._calibration(), self._now(), self._ranking)
 
     def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
@@ -247,7 +248,7 @@ class Recall:
             near=None if gathered.near is None else _by_cosine(gathered.near),
             cosines=gathered.cosines,
             vector=gathered.vector,
-            placed=placed,
+            placed=(*placed, *map(withheld, gathered.withheld)),
             ceiling=self._ranking.weights.ceiling(with_cosine=with_cosine) if by_scores else 1.0,
             timings=dict(gathered.timings),
             problems=tuple(dict.fromkeys(gathered.problems)),

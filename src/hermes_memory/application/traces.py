@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_memory.application.answers import Fate, Placed, RecallRequest, Trace
-from hermes_memory.domain.fusion import Ranked
-from hermes_memory.domain.model import Caller, TraceId, Turn
+from hermes_memory.domain.fusion import Candidate, Ranked
+from hermes_memory.domain.model import Caller, RowId, TraceId, Turn
+from hermes_memory.domain.trust import shown_unasked
 
 
 class Traces:
@@ -44,6 +45,23 @@ class Traces:
         """Note that of the hits only the first `shown` had room where they were shown."""
         if found := self.find(trace, caller):
             self._traces[trace] = replace(found, placed=_within_budget(found.placed, shown))
+
+
+def parted(candidates: Sequence[Candidate], request: RecallRequest) -> tuple[Sequence[Candidate], Sequence[RowId]]:
+    """Part candidates from those that may not be shown to one who has not asked; of these, return the ids.
+
+    What may not be shown may not outrank, correct or stand for what may, so they part before anything is ranked.
+    """
+    if request.unasked is None:
+        return candidates, ()
+    shown = [one for one in candidates if shown_unasked(one.row, request.caller, request.unasked)]
+    known = {one.row.id for one in shown}
+    return shown, [one.row.id for one in candidates if one.row.id not in known]
+
+
+def withheld(row: RowId) -> Placed:
+    """Return what is remembered of a candidate that was not ranked."""
+    return Placed(row, 0.0, {}, 1.0, (), None, Fate.UNASKED)
 
 
 def place(ranked: Sequence[Ranked], request: RecallRequest, floor: float) -> tuple[list[Ranked], tuple[Placed, ...]]:

@@ -40,6 +40,7 @@ from hermes_memory.domain.model import (
 )
 from hermes_memory.domain.operations import ByContent, ById, Effect, Operation, Outcome, Selector
 from hermes_memory.domain.themes import parse_scope
+from hermes_memory.domain.trust import AmbientTrust
 from hermes_memory.ports.reading import SearchSpace
 
 EVERY_KIND = frozenset(Kind)
@@ -244,6 +245,7 @@ class View:
         exclude: frozenset[str] = frozenset(),
         window: tuple[SessionId, datetime] | None = None,
         as_of: datetime | None = None,
+        unasked: AmbientTrust | None = None,
         timeout: float | None = None,
     ) -> RecallResult:
         """Find memories that answer a question, best first.
@@ -259,6 +261,8 @@ class View:
             as_of: Answer from the memory as it stood then, by the database's clock; a naive time counts as UTC. What
                 was changed or forgotten since is found as it was, unless it was erased. Such an answer is found by
                 words alone and cannot be explained.
+            unasked: Which memories may be shown to an agent that has not asked for any; None when it has. The others
+                have no part in the answer, not even as what corrects or repeats another.
             timeout: Seconds the answer is worth.
 
         Raises:
@@ -287,6 +291,7 @@ class View:
             floor=floor,
             exclude=exclude,
             window=window,
+            unasked=unasked,
         )
         if then is not None:
             return await self._services.past.recall(request, then)

@@ -19,6 +19,7 @@ from hermes_memory.domain.fusion import Ranked
 from hermes_memory.domain.instructions import looks_like_instruction
 from hermes_memory.domain.model import Caller, Entry, Json, Metadata, Row, Turn, kind_of
 from hermes_memory.domain.neutralising import defuse, neutralise
+from hermes_memory.domain.trust import Trust, trust_in
 from hermes_memory.domain.visibility import changeable
 
 __all__ = [
@@ -40,6 +41,7 @@ _NAME_TOKENS: Final = 16
 _CHARACTERS_PER_TOKEN: Final = 8
 _METADATA_DEPTH: Final = 6
 _WARNING: Final = "contains instruction-like text"
+_UNVERIFIED: Final = "unverified"
 
 
 def render_block(
@@ -132,7 +134,7 @@ def _line(label: str, text: str) -> str:
 
 
 def _label(row: Row, caller: Caller) -> str:
-    """Say when, what and by whom, and whose memory it is when it is not the caller's."""
+    """Say when, what and by whom, whose memory it is when it is not the caller's, and what to be careful of."""
     if isinstance(row, Turn):
         said = f"{_name(row.speaker)} ({row.role.value})" if row.speaker else row.role.value
         parts = [f"{_moment(row).replace('T', ' ')} turn", said]
@@ -140,6 +142,8 @@ def _label(row: Row, caller: Caller) -> str:
         parts = [f"{_moment(row)} entry ({row.target.value})", f"from {row.origin.value}"]
     if row.theme != caller.theme:
         parts.append(f"theme {_name(row.theme)}")
+    if trust_in(row, caller) is not Trust.VOUCHED:
+        parts.append(_UNVERIFIED)
     if looks_like_instruction(row.content):
         parts.append(f"quoted; {_WARNING}")
     return ", ".join(parts)

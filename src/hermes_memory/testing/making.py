@@ -83,7 +83,7 @@ def stamp(
     caller: Caller = DESK,
     *,
     accepted_at: datetime | None = None,
-    origin: Origin = Origin.AGENT,
+    origin: Origin = Origin.ASSISTANT,
     operation: OperationId | None = None,
     tool: str | None = None,
 ) -> Stamp:
@@ -105,7 +105,7 @@ def add(
     at: datetime | None = None,
     source: HomeId | None = None,
     metadata: Metadata = NO_METADATA,
-    origin: Origin = Origin.AGENT,
+    origin: Origin = Origin.ASSISTANT,
     tool: str | None = None,
 ) -> AddEntry:
     """Make the operation that stores a memory; it became true when it was accepted, unless `at` says otherwise."""
@@ -122,7 +122,7 @@ def replace(
     *,
     upsert: bool = False,
     source: HomeId | None = None,
-    origin: Origin = Origin.AGENT,
+    origin: Origin = Origin.ASSISTANT,
     tool: str | None = None,
 ) -> ReplaceEntry:
     """Make the operation that changes a memory."""

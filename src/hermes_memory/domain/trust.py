@@ -1,0 +1,65 @@
+"""How far a memory is trusted, by who wrote it: what may be shown to an agent that has not asked for it.
+
+Whoever writes into a memory that is shown unasked speaks into every later conversation. So only the people and agents
+that a theme belongs to may do that; what came from elsewhere waits until it is asked for, or is shown with a label.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import assert_never
+
+from hermes_memory.domain.instructions import looks_like_instruction
+from hermes_memory.domain.model import Caller, Entry, Origin, Row
+
+
+class Trust(StrEnum):
+    """How far a memory is trusted."""
+
+    VOUCHED = "vouched"
+    """Written by the user, the agent itself or an operator, or kept in the host's own notebooks."""
+    IMPORTED = "imported"
+    """Brought in from elsewhere on purpose, by whoever runs the installation."""
+    FOREIGN = "foreign"
+    """What a tool put out or another agent wrote: nobody of this theme has said it."""
+
+
+class AmbientTrust(StrEnum):
+    """Which memories may be shown to an agent that has not asked for them. Who asks is shown all of them."""
+
+    VOUCHED = "vouched"
+    """Only vouched ones."""
+    LABELLED = "labelled"
+    """Imported ones as well, labelled, unless they read like instructions."""
+    ALL = "all"
+    """Foreign ones as well, labelled."""
+
+
+def trust_in(row: Row, caller: Caller) -> Trust:
+    """Tell how far a caller may trust a memory.
+
+    A row of another theme is another agent's, whoever said it there.
+    """
+    if row.theme != caller.theme:
+        return Trust.FOREIGN
+    if isinstance(row, Entry) and row.source is not None:
+        return Trust.VOUCHED
+    match row.origin:
+        case Origin.USER | Origin.ASSISTANT | Origin.OPERATOR:
+            return Trust.VOUCHED
+        case Origin.IMPORT:
+            return Trust.IMPORTED
+        case Origin.TOOL | Origin.AGENT:
+            return Trust.FOREIGN
+        case _:
+            assert_never(row.origin)
+
+
+def shown_unasked(row: Row, caller: Caller, policy: AmbientTrust) -> bool:
+    """Tell whether a memory may be shown to a caller that has not asked for it."""
+    if policy is AmbientTrust.ALL:
+        return True
+    trust = trust_in(row, caller)
+    if trust is Trust.IMPORTED and policy is AmbientTrust.LABELLED:
+        return not looks_like_instruction(row.content)
+    return trust is Trust.VOUCHED
