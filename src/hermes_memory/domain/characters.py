@@ -34,6 +34,7 @@ _STROKES: Final = str.maketrans(
         "Þ": "TH",
     }
 )
+_STROKE: Final = re.compile(f"[{''.join(map(chr, _STROKES))}]")
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -67,4 +68,6 @@ def fold(text: str) -> str:
     if text.isascii():
         return without_invisible(text)
     decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", without_invisible(text)))
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed)).translate(_STROKES)
+    composed = unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
+    # Looking takes a twentieth of the time of translating, and few texts hold any.
+    return composed.translate(_STROKES) if _STROKE.search(composed) else composed

@@ -153,9 +153,9 @@ def fuse_scores(
     moment ago would stand below older rows that fit less.
     """
     with_cosine = any(candidate.cosine is not None for candidate in candidates)
+    best = statistics.best_bm25
     signals = [
-        _signals(text_score(c.bm25, statistics.best_bm25), c.cosine, weights, calibration, waits=with_cosine)
-        for c in candidates
+        _signals(text_score(c.bm25, best), c.cosine, weights, calibration, waits=with_cosine) for c in candidates
     ]
     sessions = _sessions(candidates, signals)
     ceiling = weights.ceiling(with_cosine=with_cosine)

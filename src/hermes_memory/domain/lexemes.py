@@ -132,8 +132,21 @@ def content_words(text: str) -> frozenset[str]:
         >>> sorted(content_words("Launch moved to 3 May"))
         ['3', 'launch', 'may', 'moved']
     """
-    tokens = islice(_tokens(text), MAX_DOCUMENT_LEXEMES)
-    return frozenset(token[0] for token in tokens if not _is_stop(token))
+    if len(text) > MAX_SHORT_CHARACTERS:
+        tokens = islice(_tokens(text), MAX_DOCUMENT_LEXEMES)
+        return frozenset(token[0] for token in tokens if not _is_stop(token))
+    return frozenset(chain.from_iterable(map(_telling_words, _TOKEN.findall(fold(text)))))
+
+
+def _telling_words(piece: str) -> Iterable[str]:
+    return _known_words(piece) if len(piece) <= MAX_CACHED_CHARACTERS else _words_of(piece)
+
+
+def _words_of(piece: str) -> tuple[str, ...]:
+    return tuple(token[0] for token in _tokens_of(piece) if not _is_stop(token))
+
+
+_known_words: Final = lru_cache(maxsize=CACHED_PIECES // 4)(_words_of)
 
 
 def indexed_text(content: str, *, at: datetime, speaker: str | None = None) -> str:

@@ -132,5 +132,7 @@ def utc(moment: datetime) -> datetime:
 
 
 def _metadata(text: str) -> Metadata:
+    if text == "{}":  # as most rows have it
+        return NO_METADATA
     read: Mapping[str, Any] = json.loads(text)
     return read or NO_METADATA
