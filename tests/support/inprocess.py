@@ -12,6 +12,7 @@ import anyio
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.metrics import InMemoryMetrics
 from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
+from hermes_memory.adapters.inmemory.secret_tally import InMemorySecretTally
 from hermes_memory.adapters.inmemory.spool import InMemoryLeadership, InMemorySpool
 from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.application.breaker import EMBEDDER, STORE, Breaker
@@ -117,10 +118,11 @@ class InProcess:
         self.spool = local.spool if local else spool or InMemorySpool()
         self.access = SpoolAccess(self.spool, Worker())
         self.notebooks = InMemoryNotebooks(HOME)
+        self.tally = local.tally if local else InMemorySecretTally()
         if local:
             self.acceptor, self.mirror, leadership = local.acceptor, local.mirror, local.leadership
         else:
-            self.acceptor = Acceptor(self.spool, policy=policy or CapturePolicy(), now=utc_now)
+            self.acceptor = Acceptor(self.spool, policy=policy or CapturePolicy(), now=utc_now, tally=self.tally)
             self.mirror = Mirror(self.acceptor, self.notebooks)
         self.stage = EmbedStage(self.queue, embedder, breaker=self.embed_breaker) if embedder else None
         self.leadership = leadership or InMemoryLeadership()
@@ -148,6 +150,7 @@ class InProcess:
             self.deliverer,
             self.stage,
             self.health,
+            tally=self.tally,
             store_breaker=self.store_breaker,
             embed_breaker=self.embed_breaker,
         )
@@ -194,6 +197,7 @@ class InProcess:
                 self.store.inspector,
                 self.queue,
                 leadership=self.leadership,
+                tally=self.tally,
                 health=self.health,
                 store_breaker=self.store_breaker,
                 embed_breaker=self.embed_breaker,

@@ -22,9 +22,10 @@ from hermes_memory.domain.errors import (
     SpoolFull,
     StoreUnavailable,
 )
+from hermes_memory.domain.model import Origin, Target
 from hermes_memory.hermes.prompt import DEGRADED, PROMPT_BLOCK, prompt_block
 from hermes_memory.ports.metrics import Metric
-from hermes_memory.testing.making import add
+from hermes_memory.testing.making import DESK, add
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -150,6 +151,15 @@ async def test_the_numbers_are_those_of_the_spool_and_of_the_process() -> None:
     assert (after[Metric.SPOOL_ACCEPTED], after[Metric.SPOOL_DELIVERED], after[Metric.SPOOL_BURIED]) == (2, 1, 1)
     assert (after[Metric.DELIVERED], after[Metric.EMBEDDED], after[Metric.LEADER]) == (1, 1, 1)
     assert (after[Metric.SPOOL_DEAD], after[Metric.SPOOL_FILL], after[Metric.SPOOL_DEPTH]) == (1, 0.1, 0)
+
+
+async def test_the_secrets_that_were_kept_out_are_counted() -> None:
+    side = InProcess()
+    side.acceptor.add(DESK, "password=x1 token=abcdef012345", target=Target.MEMORY, origin=Origin.USER)
+    readings, status = await side.monitor.readings(), await side._services().status.report()
+
+    assert (readings[Metric.SECRETS_REDACTED], readings[Metric.SECRETS_REFUSED]) == (2, 0)
+    assert status.secrets.redacted == {"password": 1, "secret": 1}
 
 
 async def test_the_numbers_are_published_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from hermes_memory.application.health import Health, Trouble
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.metrics import Metric, Metrics
+from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.ports.spool import SpoolStatus
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Monitor:
         stage: EmbedStage | None,
         health: Health,
         *,
+        tally: SecretTally,
         store_breaker: Breaker,
         embed_breaker: Breaker,
     ) -> None:
@@ -46,6 +48,7 @@ class Monitor:
         self._deliverer = deliverer
         self._stage = stage
         self._health = health
+        self._tally = tally
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
         self._leads = False
@@ -76,9 +79,12 @@ class Monitor:
             StoreUnavailable: The spool cannot be read for now.
         """
         status = await self._spool.status()
+        secrets = await self._spool.call(self._tally.totals)
         embedding = self._stage.counts if self._stage else None
         return {
             **_spool_readings(status),
+            Metric.SECRETS_REDACTED: sum(secrets.redacted.values()),
+            Metric.SECRETS_REFUSED: sum(secrets.refused.values()),
             Metric.LEADER: float(self._deliverer.leads),
             Metric.DELIVERED: self._deliverer.counts.delivered,
             Metric.POSTPONED: self._deliverer.counts.postponed,

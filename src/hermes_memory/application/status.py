@@ -14,6 +14,7 @@ from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.installation import Installation, StoreInspector
+from hermes_memory.ports.secrets import SecretTally, SecretTotals
 from hermes_memory.ports.spool import Leadership, SpoolStatus
 
 
@@ -25,6 +26,7 @@ class Status:
         installation: Facts of the store, None when it could not be asked.
         store_problem: Why not, None when it could.
         rows: Stored rows by kind, empty when the store could not be asked.
+        secrets: Secrets that this home kept out, ever.
         leads: Whether this process is the one that delivers for its home.
         leader: The process that does, 0 when it is not known which, None when none does.
         delivered, buried: Writes that this process delivered, or set aside, since it opened the memory.
@@ -37,6 +39,7 @@ class Status:
 
     at: datetime
     spool: SpoolStatus
+    secrets: SecretTotals
     leads: bool
     leader: int | None
     delivered: int
@@ -67,6 +70,7 @@ class StatusReporter:
         queue: EmbeddingQueue,
         *,
         leadership: Leadership,
+        tally: SecretTally,
         health: Health,
         store_breaker: Breaker,
         embed_breaker: Breaker,
@@ -77,6 +81,7 @@ class StatusReporter:
         self._inspector = inspector
         self._queue = queue
         self._leadership = leadership
+        self._tally = tally
         self._health = health
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
@@ -101,6 +106,7 @@ class StatusReporter:
         return Status(
             at=datetime.now(UTC),
             spool=await self._spool.status(),
+            secrets=await self._spool.call(self._tally.totals),
             leads=self._deliverer.leads,
             leader=await self._spool.call(self._leadership.leader),
             delivered=self._deliverer.counts.delivered,

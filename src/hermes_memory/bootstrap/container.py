@@ -239,6 +239,7 @@ class Container(containers.DeclarativeContainer):
         deliverer,
         stage,
         health,
+        tally=local.provided.tally,
         store_breaker=store_breaker,
         embed_breaker=embed_breaker,
     )
@@ -250,6 +251,7 @@ class Container(containers.DeclarativeContainer):
         inspector,
         queue,
         leadership=local.provided.leadership,
+        tally=local.provided.tally,
         health=health,
         store_breaker=store_breaker,
         embed_breaker=embed_breaker,

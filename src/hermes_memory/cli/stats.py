@@ -12,6 +12,7 @@ from hermes_memory.cli.common import home_option, json_option, print_json, setti
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
 from hermes_memory.cli.spool_lines import age_of, leader_line, totals_line
 from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.ports.secrets import SecretTotals
 
 
 def register(verbs: Any) -> None:
@@ -53,6 +54,7 @@ def _lines(status: Status) -> Iterator[str]:
         f"{spool.fill:.1%} of its room taken"
     )
     yield totals_line(spool)
+    yield from _secrets(status.secrets)
     yield f"leader     {leader_line(status.leader, leads=status.leads)}"
     yield f"database   {status.installation.server if status.installation else status.store_problem}"
     if status.generation:
@@ -62,3 +64,11 @@ def _lines(status: Status) -> Iterator[str]:
     yield f"breakers   database {status.store_breaker}, embedder {status.embed_breaker}"
     if status.troubles:
         yield f"degraded   {', '.join(status.troubles)}"
+
+
+def _secrets(totals: SecretTotals) -> Iterator[str]:
+    """Say how many secrets were kept out, where any were."""
+    for counts, what in ((totals.redacted, "taken out"), (totals.refused, "refused with their texts")):
+        if counts:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+            yield f"secrets    {sum(counts.values()):,} {what}: {kinds}"

@@ -10,7 +10,7 @@ from typing import Protocol
 class Metric(StrEnum):
     """What is measured. There is one number for each: no label, so nobody's name and no content can be in one.
 
-    Those of the spool are of the home, the same in each of its processes; the others are of this process.
+    Those of the spool and of secrets are of the home, the same in each of its processes; the others of this process.
     """
 
     SPOOL_ACCEPTED = "spool_accepted"
@@ -35,6 +35,10 @@ class Metric(StrEnum):
     """Seconds that the oldest write has waited, 0 when none waits."""
     SPOOL_QUARANTINED = "spool_quarantined_files"
     """Damaged files set aside."""
+    SECRETS_REDACTED = "secrets_redacted"
+    """Secrets in whose place a mark was kept, ever."""
+    SECRETS_REFUSED = "secrets_refused"
+    """Secrets because of which a text was not kept, ever."""
     LEADER = "leader"
     """1 while this process delivers for its home."""
     DELIVERED = "delivered"
@@ -67,6 +71,8 @@ _COUNTERS = frozenset(
         Metric.SPOOL_BURIED,
         Metric.SPOOL_DISCARDED,
         Metric.SPOOL_REFUSED,
+        Metric.SECRETS_REDACTED,
+        Metric.SECRETS_REFUSED,
         Metric.DELIVERED,
         Metric.POSTPONED,
         Metric.EMBEDDED,

@@ -24,6 +24,8 @@ _HELP: Final[Mapping[Metric, str]] = {
     Metric.SPOOL_FILL: "Share of the spool's tighter bound that is taken.",
     Metric.SPOOL_OLDEST_AGE: "Seconds that the oldest write has waited.",
     Metric.SPOOL_QUARANTINED: "Damaged spool files set aside.",
+    Metric.SECRETS_REDACTED: "Secrets in whose place this home kept a mark, ever.",
+    Metric.SECRETS_REFUSED: "Secrets because of which this home did not keep a text, ever.",
     Metric.LEADER: "1 while this process delivers for its home.",
     Metric.DELIVERED: "Writes delivered by this process.",
     Metric.POSTPONED: "Times that this process held a write back because the store was too busy for it.",
