@@ -112,6 +112,12 @@ class EmbeddedStore:
             raise StoreUnavailable("the embedded database is still starting")
         return self._address.dsn(user=self._runtime_role, database=DATABASE)
 
+    def owner_dsn(self) -> str:
+        """Return the address of the running server's own superuser, who may act as the owner of all."""
+        if self._address is None:
+            raise StoreUnavailable("the embedded database is still starting")
+        return self._address.dsn(database=DATABASE)
+
     async def prepare(self) -> None:
         """Start or join the server, and bring its database to the schema of this version."""
         address = await self._worker.call(self._server.acquire, abandon=True)

@@ -1,0 +1,173 @@
+"""Erases in the database, in transactions of bounded size, each of which leaves rows and index fitting each other."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
+from uuid import UUID, uuid4
+
+import anyio
+import asyncpg
+
+from hermes_memory.adapters.postgres import erasure_log
+from hermes_memory.adapters.postgres import erasure_statements as sql
+from hermes_memory.adapters.postgres.administrator import Administrator
+from hermes_memory.adapters.postgres.erasure_counts import count_all, owner_of, prove
+from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values, conditions
+from hermes_memory.domain.erasure import Erasure, OneEntry, Proof
+from hermes_memory.domain.errors import StoreBusy
+from hermes_memory.ports.erasure import Erased
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.pool import Connection
+
+    Step: TypeAlias = Callable[[Connection], Awaitable[bool]]
+
+ROWS_A_STEP: Final = 1_000
+BLOCKS_A_STEP: Final = 20_000
+ROUNDS: Final = 20
+"""How often what came in meanwhile is gone after."""
+ATTEMPTS: Final = 20
+PAUSE_SECONDS: Final = 0.1
+COLLISIONS: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+
+LOCK_TIMEOUT: Final[LiteralString] = "set local lock_timeout = 60000"
+
+
+class PostgresEraser:
+    """`Eraser` on Postgres.
+
+    Args:
+        administrator: A connection with the owner's rights.
+        rows: Rows, at most, of one transaction.
+        blocks: Blocks of the text index, at most, of one transaction.
+    """
+
+    def __init__(self, administrator: Administrator, *, rows: int = ROWS_A_STEP, blocks: int = BLOCKS_A_STEP) -> None:
+        self._administrator = administrator
+        self._rows = rows
+        self._blocks = blocks
+
+    async def count(self, erasure: Erasure) -> Mapping[str, int]:
+        """Count what would be erased; see `Eraser.count`."""
+        where, values = conditions(erasure)
+        async with self._administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
+            return await count_all(connection, where, values)
+
+    async def mirrored(self, erasure: Erasure) -> int:
+        """Count what mirrors a home; see `Eraser.mirrored`."""
+        where, values = conditions(erasure)
+        async with self._administrator.transaction(read_only=True) as connection:
+            found: int = await connection.fetchval(where.fill(sql.MIRRORED), *values)
+        return found
+
+    async def texts(self, erasure: Erasure) -> frozenset[str]:
+        """Return what the one entry says and said; see `Eraser.texts`."""
+        if not isinstance(erasure, OneEntry):
+            return frozenset()
+        async with self._administrator.transaction(read_only=True) as connection:
+            return frozenset(record["text"] for record in await connection.fetch(sql.TEXTS, erasure.row))
+
+    async def settle(self, timeout: float) -> bool:
+        """Wait for the writes under way; see `Eraser.settle`."""
+        async with self._administrator.transaction() as connection:
+            mark = await connection.fetchval(sql.WRITING_NOW)
+        with anyio.move_on_after(timeout):
+            while True:
+                async with self._administrator.transaction(read_only=True) as connection:
+                    if await connection.fetchval(sql.NONE_OLDER, mark):
+                        return True
+                await anyio.sleep(PAUSE_SECONDS)
+        return False
+
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Erase, then ask what is left; see `Eraser.erase`."""
+        where, values = conditions(erasure)
+        counts: Counter[str] = Counter()
+        log = uuid4()
+        await self._step(lambda connection: erasure_log.begin(connection, log, erasure))
+        proofs: Sequence[Proof] = ()
+        for _ in range(ROUNDS):
+            await self._round(where, values, counts)
+            async with self._administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
+                proofs = await prove(connection, where, values)
+            if not any(proof.remaining for proof in proofs):
+                break
+        asked = proofs
+        await self._step(lambda connection: erasure_log.end(connection, log, counts, asked))
+        return Erased(id=log, counts=counts, proofs=proofs)
+
+    async def _round(self, where: Conditions, values: Values, counts: Counter[str]) -> None:
+        await self._repeat(lambda c: self._erase_rows(c, sql.TURNS, where, values, counts))
+        await self._repeat(lambda c: self._erase_rows(c, sql.ROWS, where, values, counts))
+        await self._repeat(lambda c: self._erase_changes(c, where, values, counts))
+        if where.whole:
+            await self._repeat(lambda c: self._erase_words(c, where, values, counts), isolation="repeatable_read")
+        await self._step(lambda c: self._erase_rest(c, where, values, counts))
+
+    async def _erase_rows(
+        self, connection: Connection, rows: LiteralString, where: Conditions, values: Values, counts: Counter[str]
+    ) -> bool:
+        found = await connection.fetch(where.fill(rows), *values, self._rows)
+        by_theme: defaultdict[str, list[UUID]] = defaultdict(list)
+        for record in found:
+            by_theme[record["agent_identity"]].append(record["id"])
+        for theme, ids in by_theme.items():
+            (erased,) = await connection.fetch(sql.ERASE_ROWS, theme, ids, not where.whole)
+            counts.update(dict(erased.items()))
+        return len(found) == self._rows
+
+    async def _erase_changes(
+        self, connection: Connection, where: Conditions, values: Values, counts: Counter[str]
+    ) -> bool:
+        found = await connection.fetch(where.fill(sql.CHANGES), *values, self._rows)
+        for record in found:
+            theme, ids, made_by = record["agent_identity"], record["ids"], record["operations"]
+            counts["changes"] += await connection.fetchval(sql.ERASE_CHANGES, theme, ids)
+            if not where.whole:
+                counts["operations"] += await connection.fetchval(sql.FORGET_OPERATIONS, theme, made_by)
+        return bool(found)
+
+    async def _erase_words(
+        self, connection: Connection, where: Conditions, values: Values, counts: Counter[str]
+    ) -> bool:
+        if await connection.fetchval(where.fill(sql.ROWS_LEFT), *values):
+            return False  # rows came in: the next round takes them first
+        for place in await connection.fetch(where.fill(sql.PLACES), *values):
+            erased = await connection.fetchrow(sql.ERASE_WORDS, *place, self._blocks)
+            if erased is not None and erased["blocks"]:
+                counts["postings"] += erased["postings"]
+                return True
+            await connection.execute(sql.ERASE_STATISTICS, *place)
+        return False
+
+    async def _erase_rest(
+        self, connection: Connection, where: Conditions, values: Values, counts: Counter[str]
+    ) -> bool:
+        await connection.fetch(where.fill(sql.HOLD_SESSIONS), *values)
+        for name, statement in (*sql.REST, *(sql.WHOLESALE if where.whole else ())):
+            counts[name] += await connection.fetchval(where.fill(statement), *values)
+        if where.whole:
+            owner = owner_of(values)
+            counts["vectors"] += await connection.fetchval(sql.ORPHANED_VECTORS, *owner)
+            await connection.execute(sql.LEAVE_FOLDING, *owner)
+        return False
+
+    async def _repeat(self, step: Step, *, isolation: Any = "read_committed") -> None:
+        while await self._step(step, isolation=isolation):
+            pass
+
+    async def _step(self, step: Step, *, isolation: Any = "read_committed") -> bool:
+        """Run one step in a transaction of its own, again when it meets another one."""
+        for attempt in range(ATTEMPTS):
+            try:
+                async with self._administrator.transaction(isolation=isolation) as connection:
+                    await connection.execute(LOCK_TIMEOUT)
+                    return await step(connection)
+            except COLLISIONS as error:
+                if attempt == ATTEMPTS - 1:
+                    raise StoreBusy("others change the same all the time: run it again later") from error
+                await anyio.sleep(random.uniform(0, PAUSE_SECONDS))  # noqa: S311 - lets one of two pass, guards nothing
+        raise AssertionError("the last attempt either returns or raises")

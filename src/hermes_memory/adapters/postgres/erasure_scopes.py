@@ -1,0 +1,127 @@
+"""Which rows an erasure is about, table by table, as conditions on a row `t`.
+
+$1 is what the erasure names, $2 a theme or null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, LiteralString, TypeAlias, assert_never
+
+from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeSubject, WholeTheme
+
+Values: TypeAlias = tuple[object, str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Conditions on the rows of each table; `false` where there are none.
+
+    Attributes:
+        rows: On entries.
+        turns: On turns, which come in the order of their sessions.
+        changes: On history. Whatever it is about, what tells of erasures stays.
+        whole: Whether index, operations and vectors can go wholesale, by `place`, since all rows there go.
+        place: On tables that know theme and subject and no session.
+    """
+
+    rows: LiteralString
+    turns: LiteralString
+    sessions: LiteralString
+    delegations: LiteralString
+    changes: LiteralString
+    links: LiteralString
+    grants: LiteralString
+    themes: LiteralString
+    place: LiteralString
+    whole: bool
+
+    def fill(self, statement: LiteralString) -> LiteralString:
+        """Put the conditions into a statement that has them as `{rows}`, `{turns}` and so on."""
+        return (
+            statement.replace("{rows}", self.rows)
+            .replace("{turns}", self.turns)
+            .replace("{sessions}", self.sessions)
+            .replace("{delegations}", self.delegations)
+            .replace("{changes}", self.changes)
+            .replace("{links}", self.links)
+            .replace("{grants}", self.grants)
+            .replace("{themes}", self.themes)
+            .replace("{place}", self.place)
+        )
+
+
+_SUBJECT: Final[LiteralString] = "t.subject = $1 and $2::text is null"
+_THEME: Final[LiteralString] = "t.agent_identity = $1 and $2::text is null"
+_SESSION: Final[LiteralString] = "t.session_id = $1 and ($2::text is null or t.agent_identity = $2)"
+_NEVER: Final[LiteralString] = "$1::text is null and $2::text is null"
+_NO_SUBJECT: Final[LiteralString] = "$1::bytea is null and $2::text is null"
+_NO_ENTRY: Final[LiteralString] = "$1::uuid is null and $2::text is null"
+
+OF_SUBJECT: Final = Conditions(
+    rows=_SUBJECT,
+    turns=_SUBJECT,
+    sessions=_SUBJECT,
+    delegations=_SUBJECT,
+    changes=_SUBJECT,
+    links=_NO_SUBJECT,
+    grants=_SUBJECT,
+    themes=_NO_SUBJECT,
+    place=_SUBJECT,
+    whole=True,
+)
+OF_THEME: Final = Conditions(
+    rows=_THEME,
+    turns=_THEME,
+    sessions=_THEME,
+    delegations=_THEME,
+    changes=_THEME,
+    links=_NEVER,
+    grants="(t.reader = $1 or t.source = $1) and $2::text is null",
+    themes=_THEME,
+    place=_THEME,
+    whole=True,
+)
+# An entry that was changed in the session and elsewhere since stays; all of its history goes, for the change that came
+# next tells what was said before it.
+OF_SESSION: Final = Conditions(
+    rows=_SESSION,
+    turns=_SESSION,
+    sessions=_SESSION,
+    delegations="(t.parent_session_id = $1 or t.child_session_id = $1) and ($2::text is null or t.agent_identity = $2)",
+    changes="""($2::text is null or t.agent_identity = $2)
+      and exists (select from hermes_memory.history o
+                   where o.agent_identity = t.agent_identity and o.row_id = t.row_id and o.session_id = $1)""",
+    links="t.parent_session_id = $1 and ($2::text is null or t.agent_identity = $2)",
+    grants=_NEVER,
+    themes=_NEVER,
+    place=_NEVER,
+    whole=False,
+)
+OF_ENTRY: Final = Conditions(
+    rows="t.id = $1 and $2::text is null",
+    turns=_NO_ENTRY,
+    sessions=_NO_ENTRY,
+    delegations=_NO_ENTRY,
+    changes="t.row_id = $1 and $2::text is null",
+    links=_NO_ENTRY,
+    grants=_NO_ENTRY,
+    themes=_NO_ENTRY,
+    place=_NO_ENTRY,
+    whole=False,
+)
+
+
+def conditions(erasure: Erasure) -> tuple[Conditions, Values]:
+    """Return the conditions of an erasure, and the values they speak of."""
+    match erasure:
+        case WholeSubject():
+            return OF_SUBJECT, (bytes(erasure.subject), None)
+        case WholeTheme():
+            return OF_THEME, (erasure.theme, None)
+        case WholeSession():
+            return OF_SESSION, (erasure.session, erasure.theme)
+        case OneEntry():
+            return OF_ENTRY, (erasure.row, None)
+        case _:
+            assert_never(erasure)

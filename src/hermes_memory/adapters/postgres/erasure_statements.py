@@ -1,0 +1,164 @@
+"""The statements of an erasure. `{rows}` and the like stand for the conditions of what is erased; see `Conditions`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, LiteralString
+
+TURNS: Final[LiteralString] = """
+select t.agent_identity, t.id from hermes_memory.conversations t where {turns}
+ order by t.agent_identity, t.subject, t.session_id, t.position limit $3"""
+ROWS: Final[LiteralString] = """
+select t.agent_identity, t.id from hermes_memory.memory_entries t where {rows}
+ order by t.agent_identity, t.id limit $3"""
+ERASE_ROWS: Final[LiteralString] = """
+select entries, turns, vectors, jobs, operations, postings from hermes_memory.erase_rows($1, $2::uuid[], $3)"""
+
+# All changes of a memory go at once: a session is known by one of them, and after that one by none.
+CHANGES: Final[LiteralString] = """
+select h.agent_identity, array_agg(h.id) as ids, array_agg(distinct h.operation) as operations
+  from (select distinct t.agent_identity, t.row_id from hermes_memory.history t
+         where t.erasure is null and t.change <> 'erased' and {changes} limit $3) r
+  join hermes_memory.history h on h.agent_identity = r.agent_identity and h.row_id = r.row_id and h.erasure is null
+ group by h.agent_identity order by h.agent_identity"""
+ERASE_CHANGES: Final[LiteralString] = "select hermes_memory.erase_changes($1, $2::uuid[])"
+FORGET_OPERATIONS: Final[LiteralString] = """
+with gone as (delete from hermes_memory.inbox where agent_identity = $1 and operation = any ($2::uuid[]) returning 1)
+select count(*) from gone"""
+
+# In one snapshot: when no row is left in it, all blocks in it are of rows that are gone, and what comes in meanwhile
+# brings blocks that are not in it. The statistics go last, since they tell where there are blocks.
+ROWS_LEFT: Final[LiteralString] = """
+select exists (select from hermes_memory.memory_entries t where {rows})
+    or exists (select from hermes_memory.conversations t where {turns})"""
+PLACES: Final[LiteralString] = """
+select distinct t.agent_identity, t.shelf, t.subject from hermes_memory.term_blocks t where t.lexeme = '' and {place}
+ order by 1, 2, 3"""
+ERASE_WORDS: Final[LiteralString] = """
+with doomed as materialized (
+  select b.lexeme, b.hi, b.id from hermes_memory.term_blocks b
+   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme > '' limit $4),
+gone as (
+  delete from hermes_memory.term_blocks b using doomed d
+   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3
+     and b.lexeme = d.lexeme and b.hi = d.hi and b.id = d.id
+  returning b.n)
+select count(*) as blocks, coalesce(sum(g.n), 0)::bigint as postings from gone g"""
+ERASE_STATISTICS: Final[LiteralString] = """
+delete from hermes_memory.term_blocks b
+ where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme = ''"""
+
+# Locked before they are looked at: who stores a turn of a session locks it as well.
+HOLD_SESSIONS: Final[LiteralString] = "select from hermes_memory.sessions t where {sessions} for update"
+REST: Final[Sequence[tuple[str, LiteralString]]] = (
+    (
+        "delegations",
+        """
+with gone as (delete from hermes_memory.memory_agent_edges t where {delegations} returning 1)
+select count(*) from gone""",
+    ),
+    (
+        "sessions",
+        """
+with gone as (
+  delete from hermes_memory.sessions t
+   where {sessions} and not exists (
+         select from hermes_memory.conversations c
+          where c.agent_identity = t.agent_identity and c.subject = t.subject and c.session_id = t.session_id)
+  returning 1)
+select count(*) from gone""",
+    ),
+    (
+        "links",
+        """
+with gone as (update hermes_memory.sessions t set parent_session_id = null where {links} returning 1)
+select count(*) from gone""",
+    ),
+    (
+        "links",
+        """
+with gone as (update hermes_memory.conversations t set parent_session_id = null where {links} returning 1)
+select count(*) from gone""",
+    ),
+    (
+        "grants",
+        """
+with gone as (delete from hermes_memory.theme_grants t where {grants} returning 1) select count(*) from gone""",
+    ),
+    (
+        "themes",
+        """
+with gone as (
+  delete from hermes_memory.memory_agents t
+   where {themes}
+     and not exists (select from hermes_memory.memory_rows r where r.agent_identity = t.agent_identity)
+  returning 1)
+select count(*) from gone""",
+    ),
+)
+WHOLESALE: Final[Sequence[tuple[str, LiteralString]]] = (
+    (
+        "operations",
+        """
+with gone as (delete from hermes_memory.inbox t where {place} returning 1) select count(*) from gone""",
+    ),
+    (
+        "jobs",
+        """
+with gone as (
+  delete from hermes_memory.embedding_jobs t
+   where {place} and not exists (
+         select from hermes_memory.memory_rows r where r.agent_identity = t.agent_identity and r.id = t.row_id)
+  returning 1)
+select count(*) from gone""",
+    ),
+)
+ORPHANED_VECTORS: Final[LiteralString] = "select hermes_memory.erase_orphaned_vectors($1, $2)"
+LEAVE_FOLDING: Final[LiteralString] = """
+update hermes_memory.folding set theme = null, shelf = null, subject = null, whole = false, next_lexeme = ''
+ where theme = $1 or subject = $2"""
+
+MIRRORED: Final[LiteralString] = """
+select count(*) from hermes_memory.memory_entries t where t.source is not null and {rows}"""
+TEXTS: Final[LiteralString] = """
+select e.content as text from hermes_memory.memory_entries e where e.id = $1
+ union select h.old_content from hermes_memory.history h where h.row_id = $1 and h.old_content is not null
+ union select h.new_content from hermes_memory.history h where h.row_id = $1 and h.new_content is not null"""
+WRITING_NOW: Final[LiteralString] = "select pg_current_xact_id()::text"
+NONE_OLDER: Final[LiteralString] = "select pg_snapshot_xmin(pg_current_snapshot())::text::numeric > $1::text::numeric"
+
+# What counts rows of one table by one condition, before and afterwards. Turns of a session go with it: what links
+# others to it is counted without them.
+COUNTED: Final[Mapping[str, LiteralString]] = {
+    "entries": "select count(*) from hermes_memory.memory_entries t where {rows}",
+    "turns": "select count(*) from hermes_memory.conversations t where {turns}",
+    "sessions": "select count(*) from hermes_memory.sessions t where {sessions}",
+    "delegations": "select count(*) from hermes_memory.memory_agent_edges t where {delegations}",
+    "changes": """
+select count(*) from hermes_memory.history t where t.erasure is null and t.change <> 'erased' and {changes}""",
+    "grants": "select count(*) from hermes_memory.theme_grants t where {grants}",
+    "themes": "select count(*) from hermes_memory.memory_agents t where {themes}",
+    "links": """
+select (select count(*) from hermes_memory.sessions t where {links} and not ({sessions}))
+     + (select count(*) from hermes_memory.conversations t where {links} and not ({turns}))""",
+}
+COUNTED_WHOLE: Final[Mapping[str, LiteralString]] = {
+    "postings": """
+select coalesce(sum(t.n), 0)::bigint from hermes_memory.term_blocks t where t.lexeme > '' and {place}""",
+    "jobs": "select count(*) from hermes_memory.embedding_jobs t where {place}",
+    "operations": "select count(*) from hermes_memory.inbox t where {place}",
+}
+VECTORS: Final[LiteralString] = "select hermes_memory.count_vectors($1, $2, $3::uuid[])"
+
+DOOMED: Final[LiteralString] = """
+select t.agent_identity, t.id, t.operation from hermes_memory.memory_entries t where {rows}
+ union all
+select t.agent_identity, t.id, t.operation from hermes_memory.conversations t where {turns}
+ union all
+select t.agent_identity, null, t.operation from hermes_memory.history t
+ where t.erasure is null and t.change <> 'erased' and {changes}"""
+POSTINGS_OF: Final[LiteralString] = "select hermes_memory.count_postings($1, $2::uuid[])"
+JOBS_OF: Final[LiteralString] = """
+select count(*) from hermes_memory.embedding_jobs where agent_identity = $1 and row_id = any ($2::uuid[])"""
+OPERATIONS_OF: Final[LiteralString] = """
+select count(*) from hermes_memory.inbox where agent_identity = $1 and operation = any ($2::uuid[])"""

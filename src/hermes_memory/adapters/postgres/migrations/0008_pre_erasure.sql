@@ -1,0 +1,165 @@
+-- Erasing rows with all that was made of them. For the owner alone: nothing here is granted to the runtime.
+
+-- Takes the postings of rows of one theme out of the text index, in one pass through the blocks of their words, and
+-- counts the rows out of the statistics. Returns the number of postings. A block keeps its best impact, which stays an
+-- upper bound. The transaction holds the theme's lock (see the scrubbing of single entries).
+create function hermes_memory.scrub_rows(theme text, ids uuid[]) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  place record;
+  taken bigint;
+  total bigint := 0;
+begin
+  for place in
+    select d.shelf, d.subject, array_agg(d.id) as ids, count(*)::int as documents, sum(least(d.lex_length, 4095)) as lengths
+      from hermes_memory.memory_documents d
+     where d.agent_identity = theme and d.id = any (scrub_rows.ids) group by d.shelf, d.subject
+  loop
+    with wanted as materialized (
+      select u.lexeme, (d.lex_key << 16) | (least(cardinality(u.positions), 15) << 12) | least(d.lex_length, 4095) as posting
+        from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
+       where d.agent_identity = theme and d.shelf = place.shelf and d.id = any (place.ids)),
+    words as (
+      select distinct w.lexeme from wanted w),
+    held as materialized (
+      select b.lexeme, b.hi, b.id, p.posting, p.n, w.posting is not null as doomed
+        from words l
+       cross join lateral (
+             select b.lexeme, b.hi, b.id, b.packed from hermes_memory.term_blocks b
+              where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
+                and b.lexeme = l.lexeme
+             offset 0) b
+       cross join lateral unnest(b.packed) with ordinality as p(posting, n)
+        left join wanted w on w.lexeme = b.lexeme and w.posting = p.posting),
+    touched as materialized (
+      select h.lexeme, h.hi, h.id, count(*) filter (where h.doomed) as lost,
+             array_agg(h.posting order by h.n) filter (where not h.doomed) as rest
+        from held h group by h.lexeme, h.hi, h.id having bool_or(h.doomed)),
+    gone as (
+      delete from hermes_memory.term_blocks b using touched t
+       where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
+         and b.lexeme = t.lexeme and b.hi = t.hi and b.id = t.id
+      returning t.lexeme, t.hi, t.lost, t.rest),
+    kept as (
+      insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
+      select theme, place.shelf, place.subject, g.lexeme, g.hi, cardinality(g.rest), g.rest
+        from gone g where g.rest is not null
+      union all
+      select theme, place.shelf, place.subject, '', 0, -place.documents, array[-place.lengths::bigint])
+    select coalesce(sum(g.lost), 0) into taken from gone g;
+    total := total + taken;
+  end loop;
+  return total;
+end $$;
+
+-- How many postings scrub_rows would take. Changes nothing.
+create function hermes_memory.count_postings(theme text, ids uuid[]) returns bigint
+language sql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+  with wanted as materialized (
+    select d.shelf, d.subject, u.lexeme,
+           (d.lex_key << 16) | (least(cardinality(u.positions), 15) << 12) | least(d.lex_length, 4095) as posting
+      from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
+     where d.agent_identity = theme and d.id = any (ids)),
+  words as (
+    select distinct w.shelf, w.subject, w.lexeme from wanted w)
+  select count(*) from words l
+   cross join lateral (
+         select b.packed from hermes_memory.term_blocks b
+          where b.agent_identity = theme and b.shelf = l.shelf and b.subject = l.subject and b.lexeme = l.lexeme
+         offset 0) b
+   cross join lateral unnest(b.packed) as p(posting)
+    join wanted w on w.shelf = l.shelf and w.subject = l.subject and w.lexeme = l.lexeme and w.posting = p.posting
+$$;
+
+-- Erases rows of one theme, entries and turns alike, with their vectors of every generation and their jobs, and tells how
+-- many of each there were. `scrub`: with their postings, one by one, and with what is known of the operations that made
+-- them; else whoever calls removes both wholesale.
+--
+-- The rows are locked before their vectors go, and whoever stores a vector locks its row, and for a turn the one before
+-- it: no vector with words of an erased row is stored meanwhile or afterwards. Vectors of turns that follow and stay
+-- are not looked at here: what is erased is whole sessions, or entries, which have no followers.
+create function hermes_memory.erase_rows(theme text, ids uuid[], scrub boolean,
+  out entries bigint, out turns bigint, out vectors bigint, out jobs bigint, out operations bigint, out postings bigint)
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  made int;
+  gone bigint;
+  made_by uuid[];
+begin
+  vectors := 0;
+  operations := 0;
+  postings := 0;
+  if scrub then
+    perform pg_advisory_xact_lock(hashtextextended(theme, 7));
+  end if;
+  perform from hermes_memory.memory_entries e where e.agent_identity = theme and e.id = any (ids) order by e.id for update;
+  perform from hermes_memory.conversations c where c.agent_identity = theme and c.id = any (ids) order by c.id for update;
+  if scrub then
+    postings := hermes_memory.scrub_rows(theme, ids);
+    made_by := array(
+      select e.operation from hermes_memory.memory_entries e where e.agent_identity = theme and e.id = any (ids)
+      union
+      select c.operation from hermes_memory.conversations c where c.agent_identity = theme and c.id = any (ids));
+    delete from hermes_memory.inbox i where i.agent_identity = theme and i.operation = any (made_by);
+    get diagnostics operations = row_count;
+  end if;
+  for made in select m.generation from hermes_memory.embedding_models m loop
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any ($2)', 'entry_vectors_g' || made)
+      using theme, ids;
+    get diagnostics gone = row_count;
+    vectors := vectors + gone;
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any ($2)', 'turn_vectors_g' || made)
+      using theme, ids;
+    get diagnostics gone = row_count;
+    vectors := vectors + gone;
+  end loop;
+  delete from hermes_memory.embedding_jobs j where j.agent_identity = theme and j.row_id = any (ids);
+  get diagnostics jobs = row_count;
+  delete from hermes_memory.memory_entries e where e.agent_identity = theme and e.id = any (ids);
+  get diagnostics entries = row_count;
+  delete from hermes_memory.conversations c where c.agent_identity = theme and c.id = any (ids);
+  get diagnostics turns = row_count;
+end $$;
+
+-- How many vectors, of all generations, there are of rows, or of a subject, or of a theme: of whatever is not null.
+create function hermes_memory.count_vectors(of_theme text, of_subject bytea, of_rows uuid[]) returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  vectors text;
+  found bigint;
+  total bigint := 0;
+begin
+  for vectors in
+    select k.kind || m.generation from hermes_memory.embedding_models m
+     cross join unnest(array['entry_vectors_g', 'turn_vectors_g']) as k(kind)
+  loop
+    execute format('select count(*) from hermes_memory.%I v where ($1 is null or v.agent_identity = $1)
+                      and ($2 is null or v.subject = $2) and ($3 is null or v.row_id = any ($3))', vectors)
+      into found using of_theme, of_subject, of_rows;
+    total := total + found;
+  end loop;
+  return total;
+end $$;
+
+-- Erases vectors whose rows are gone already, of a subject or of a theme; returns how many.
+create function hermes_memory.erase_orphaned_vectors(of_theme text, of_subject bytea) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  vectors text;
+  gone bigint;
+  total bigint := 0;
+begin
+  for vectors in
+    select k.kind || m.generation from hermes_memory.embedding_models m
+     cross join unnest(array['entry_vectors_g', 'turn_vectors_g']) as k(kind)
+  loop
+    execute format('delete from hermes_memory.%I v where ($1 is null or v.agent_identity = $1)
+                      and ($2 is null or v.subject = $2)
+                      and not exists (select from hermes_memory.memory_rows r
+                                       where r.agent_identity = v.agent_identity and r.id = v.row_id)', vectors)
+      using of_theme, of_subject;
+    get diagnostics gone = row_count;
+    total := total + gone;
+  end loop;
+  return total;
+end $$;

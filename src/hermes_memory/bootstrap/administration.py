@@ -1,0 +1,47 @@
+"""Reaching the database of a home with an operator's rights."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from hermes_memory.adapters.postgres.administrator import Administrator, administrator
+from hermes_memory.application.worker import Worker
+from hermes_memory.bootstrap.home import database_folder
+from hermes_memory.bootstrap.store import EMBEDDED_PARTITIONS, EmbeddedStore
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.settings import Settings
+
+
+@asynccontextmanager
+async def administered(settings: Settings, admin_dsn: str | None) -> AsyncIterator[Administrator]:
+    """Open the database of a home as its owner: the embedded one by itself, an operator's by the login named.
+
+    Args:
+        admin_dsn: Address with a login that may act as the owner. The embedded database needs none.
+
+    Raises:
+        ConfigurationError: The home has a database of an operator's and no login is named, or the login is not fit.
+        StoreUnavailable: The database cannot be reached.
+    """
+    if admin_dsn is not None:
+        async with administrator(admin_dsn) as opened:
+            yield opened
+        return
+    if settings.dsn is not None:
+        raise ConfigurationError("this needs the owner's rights on the database: name a login with --admin-dsn URL")
+    store = EmbeddedStore(
+        database_folder(settings.home),
+        Worker(),
+        state_directory=settings.state_directory,
+        runtime_role=settings.runtime_role,
+        partitions=settings.partitions or EMBEDDED_PARTITIONS,
+        read_policy=settings.read_policy,
+        generation=None,
+    )
+    try:
+        await store.prepare()
+        async with administrator(store.owner_dsn()) as opened:
+            yield opened
+    finally:
+        await store.aclose()

@@ -1,0 +1,214 @@
+"""What is to be erased, named exactly, and what an erasure can show for itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias, assert_never
+from uuid import UUID
+
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import RESERVED_SCOPES, RowId, SessionId, Subject, Theme
+from hermes_memory.domain.operations import (
+    AddEntry,
+    ByContent,
+    ById,
+    BySubstring,
+    Operation,
+    RecordDelegation,
+    RemoveEntry,
+    ReplaceEntry,
+    row_id,
+)
+from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.themes import canonical_theme
+
+STORES: Final = (
+    "entries",
+    "turns",
+    "sessions",
+    "delegations",
+    "changes",
+    "vectors",
+    "jobs",
+    "postings",
+    "operations",
+    "themes",
+    "grants",
+    "links",
+)
+"""What an erasure counts in the database, in the order in which it is told."""
+_PATTERNS: Final = frozenset("*%?[]{}")
+_DIGEST_CHARS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeSubject:
+    """Everything of one person or group, in every theme."""
+
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeTheme:
+    """Everything of one theme, whoever the talk was with."""
+
+    theme: Theme
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeSession:
+    """Everything said and noted in one conversation; in whatever theme when none is named."""
+
+    session: SessionId
+    theme: Theme | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneEntry:
+    """One durable memory with its history."""
+
+    row: RowId
+
+
+Erasure: TypeAlias = WholeSubject | WholeTheme | WholeSession | OneEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A question that was asked after an erasure, and its answer.
+
+    Attributes:
+        store: What was looked through.
+        query: What was asked, in the words of the store. Its values are those that the erasure named.
+        remaining: What it still found; 0 when nothing is left.
+    """
+
+    store: str
+    query: str
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What an erasure did, or would do, and what shows it.
+
+    Attributes:
+        kind: `subject`, `theme`, `session` or `entry`.
+        name: What was named; of a person or group, and of a session, a digest that tells nobody who that is.
+        executed: Whether anything was done.
+        counts: What was erased, by store; of a dry run, what would be.
+        proofs: What was asked afterwards; none of a dry run.
+        complete: Whether nothing is left where the proofs have looked.
+        notes: What the operator has to know or do besides, a sentence each.
+    """
+
+    kind: str
+    name: str
+    executed: bool
+    started_at: datetime
+    seconds: float
+    counts: Mapping[str, int]
+    proofs: tuple[Proof, ...] = ()
+    complete: bool = False
+    notes: tuple[str, ...] = ()
+    erasure: UUID | None = None
+
+
+def theme_named(name: str) -> WholeTheme:
+    """Return the erasure of a theme by its exact name; a sink is named like any other one.
+
+    Raises:
+        InvalidInput: The name is empty, a pattern, or that of a scope.
+    """
+    _require_exact(name, "theme")
+    theme = canonical_theme(name)
+    if theme in RESERVED_SCOPES:
+        raise InvalidInput(f"{theme!r} is a scope and no theme: name one theme", field="theme")
+    return WholeTheme(theme=theme)
+
+
+def session_named(name: str, theme: str | None) -> WholeSession:
+    """Return the erasure of a session by the id that its host gave it.
+
+    Raises:
+        InvalidInput: The id is empty, or a pattern.
+    """
+    _require_exact(name, "session")
+    session = session_name(name)
+    if session is None:
+        raise InvalidInput("the session is empty: name one", field="session")
+    return WholeSession(session=session, theme=None if theme is None else theme_named(theme).theme)
+
+
+def entry_named(name: str) -> OneEntry:
+    """Return the erasure of an entry by its id.
+
+    Raises:
+        InvalidInput: It is no id.
+    """
+    try:
+        return OneEntry(row=RowId(UUID(name)))
+    except ValueError as error:
+        raise InvalidInput("an entry is named by its id, a UUID", field="entry") from error
+
+
+def title(erasure: Erasure) -> tuple[str, str]:
+    """Return the kind of an erasure, and its name as it may be shown and kept."""
+    match erasure:
+        case WholeSubject():
+            return "subject", hashlib.sha256(erasure.subject).hexdigest()[:_DIGEST_CHARS]
+        case WholeTheme():
+            return "theme", erasure.theme
+        case WholeSession():
+            digest = hashlib.sha256(erasure.session.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+            return "session", digest if erasure.theme is None else f"{digest} of {erasure.theme}"
+        case OneEntry():
+            return "entry", str(erasure.row)
+        case _:
+            assert_never(erasure)
+
+
+def concerns(erasure: Erasure, operation: Operation, texts: frozenset[str] = frozenset()) -> bool:
+    """Tell whether an accepted write that was not delivered belongs to what is erased.
+
+    Args:
+        texts: What the one entry says, and said before: a write with one of them is about it.
+    """
+    caller = operation.stamp.caller
+    match erasure:
+        case WholeSubject():
+            return caller.subject == erasure.subject
+        case WholeTheme():
+            return caller.theme == erasure.theme
+        case WholeSession():
+            inside = erasure.theme in {None, caller.theme}
+            child = isinstance(operation, RecordDelegation) and operation.child_session == erasure.session
+            return inside and (caller.session == erasure.session or child)
+        case OneEntry():
+            return _is_about(operation, erasure.row, texts)
+        case _:
+            assert_never(erasure)
+
+
+def _is_about(operation: Operation, row: RowId, texts: frozenset[str]) -> bool:
+    if not isinstance(operation, AddEntry | ReplaceEntry | RemoveEntry):
+        return False
+    if row_id(operation.stamp.operation) == row:
+        return True
+    content = None if isinstance(operation, RemoveEntry) else operation.content
+    selector = None if isinstance(operation, AddEntry) else operation.selector
+    if isinstance(selector, ById) and selector.id == row:
+        return True
+    selected = selector.content if isinstance(selector, ByContent) else None
+    part = selector.text if isinstance(selector, BySubstring) else None
+    return content in texts or selected in texts or any(part is not None and part in text for text in texts)
+
+
+def _require_exact(name: str, what: str) -> None:
+    if not name.strip():
+        raise InvalidInput(f"the {what} is empty: name exactly one", field=what)
+    if _PATTERNS & set(name):
+        raise InvalidInput(f"the {what} looks like a pattern: name exactly one", field=what)

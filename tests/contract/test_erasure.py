@@ -1,0 +1,318 @@
+"""Erasing for good, on a real Postgres: exactly what was named goes, with all that was made of it, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from hermes_memory.adapters.postgres.administrator import Administrator, administrator
+from hermes_memory.adapters.postgres.erasure import PostgresEraser
+from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.seals import PostgresSeals
+from hermes_memory.adapters.postgres.store import PostgresStore
+from hermes_memory.domain.chain import Flaw, Head, verify
+from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeSubject, WholeTheme
+from hermes_memory.domain.model import Caller, RowId, SessionId, Theme
+from hermes_memory.domain.operations import RecordDelegation
+from hermes_memory.testing.making import (
+    ANA,
+    ANA_DIRECTLY,
+    BEN_DIRECTLY,
+    DESK,
+    DESK_WITH_ANA,
+    add,
+    by_content,
+    record,
+    remove,
+    replace,
+    said,
+    stamp,
+)
+from tests.support.index_and_rows import INDEX_AND_ROWS
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import Installation, migrated
+
+SUPPORT: Final = Theme("support")
+TALK: Final = SessionId("talk-4711")
+TALKING: Final = Caller(theme=SUPPORT, session=TALK)
+ELSEWHERE: Final = Caller(theme=SUPPORT, session=SessionId("elsewhere"))
+CHILD: Final = Caller(theme=SUPPORT, session=SessionId("child"))
+TABLES: Final = """
+select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname = 'hermes_memory' and c.relkind in ('r', 'p') and not c.relispartition order by 1"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def template(server: TestServer) -> AsyncIterator[Installation]:
+    async with migrated(server) as installation:
+        yield installation
+
+
+@pytest_asyncio.fixture
+async def database(template: Installation) -> AsyncIterator[Installation]:
+    async with template.copy() as copied:
+        yield copied
+
+
+@asynccontextmanager
+async def eraser_of(database: Installation, **options: int) -> AsyncIterator[PostgresEraser]:
+    async with administrator(database.admin_dsn) as opened:
+        yield PostgresEraser(opened, **options)
+
+
+async def everything(database: Installation) -> dict[str, list[str]]:
+    """Return every row of every table, as texts."""
+    connection = await asyncpg.connect(database.admin_dsn)
+    try:
+        tables = [row["relname"] for row in await connection.fetch(TABLES)]
+        return {
+            table: sorted([row[0] for row in await connection.fetch(f"select t::text from hermes_memory.{table} t")])
+            for table in tables
+        }
+    finally:
+        await connection.close()
+
+
+def holding(rows: dict[str, list[str]], *marks: str) -> list[str]:
+    return [f"{table}: {row}" for table, found in rows.items() for row in found if any(mark in row for mark in marks)]
+
+
+async def world(store: PostgresStore) -> dict[str, RowId]:
+    """Store something of everybody; words of Ana's hold `anna`, those of the talk `talky`, of the one entry `solo`."""
+    made = await store.delivery.apply(
+        [
+            add("annacode is 4711", ANA_DIRECTLY),
+            add("bencode is 8841", BEN_DIRECTLY),
+            add("annatea is green", DESK_WITH_ANA),
+            add("launch on 3 May", DESK),
+            add("solo entry draft", ELSEWHERE),
+            add("talky decision", TALKING),
+            add("plain decision", ELSEWHERE),
+        ]
+    )
+    await store.delivery.apply(
+        [
+            record(*(said(f"annatalk number {n} common word") for n in range(30)), caller=ANA_DIRECTLY),
+            record(*(said(f"bentalk number {n} common word") for n in range(30)), caller=BEN_DIRECTLY),
+            record(*(said(f"talky number {n} common word") for n in range(70)), caller=TALKING),
+            record(*(said(f"other number {n} common word") for n in range(70)), caller=ELSEWHERE),
+            record(said("child says common word"), caller=CHILD, parent_session=TALK),
+            replace(by_content("solo entry draft"), "solo entry final", ELSEWHERE),
+            replace(by_content("plain decision"), "talky change of a plain decision", TALKING),
+            replace(by_content("talky change of a plain decision"), "plain decision again", ELSEWHERE),
+            add("annagone", ANA_DIRECTLY),
+            remove(by_content("annagone"), ANA_DIRECTLY),
+            delegated(TALKING, "talky task"),
+            delegated(ELSEWHERE, "other task"),
+        ]
+    )
+    jobs = await store.queue.claim(60, lease=60)
+    await store.queue.complete({job.row: [(1.0, 0.0, 0.0, 0.0)] for job in jobs}, jobs)
+    names = ("ana", "ben", "tea", "launch", "solo", "talk", "plain")
+    return {name: outcome.row for name, outcome in zip(names, made, strict=True) if outcome.row}
+
+
+def delegated(caller: Caller, task: str) -> RecordDelegation:
+    return RecordDelegation(stamp=stamp(caller), child_session=None, child_theme=None, task=task, result="done")
+
+
+async def flaws(database: Installation, heads: Sequence[Head] = ()) -> list[Flaw]:
+    async with administrator(database.admin_dsn) as opened:
+        return [flaw async for theme, links, seals in histories(opened) for flaw in verify(theme, links, seals, heads)]
+
+
+async def sealed(store: PostgresStore) -> list[Head]:
+    return [made.head for made in await PostgresSeals(store.pool).seal(1_000)]
+
+
+CASES: Final[dict[str, tuple[Callable[[dict[str, RowId]], Erasure], tuple[str, ...]]]] = {
+    "subject": (lambda _: WholeSubject(subject=ANA), ("anna", ANA.hex())),
+    "theme": (lambda _: WholeTheme(theme=SUPPORT), ("talky", "solo", "plain", "other number", "child says")),
+    "session": (lambda _: WholeSession(session=TALK, theme=SUPPORT), ("talky", TALK)),
+    "entry": (lambda rows: OneEntry(row=rows["solo"]), ("solo",)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_exactly_what_was_named_goes_from_every_table(database: Installation, case: str) -> None:
+    choose, marks = CASES[case]
+    async with database.store() as store:
+        rows = await world(store)
+        heads = await sealed(store)
+        erasure: Erasure = choose(rows)
+        before = await everything(database)
+        async with eraser_of(database, rows=25, blocks=40) as eraser:
+            foretold = await eraser.count(erasure)
+            done = await eraser.erase(erasure)
+            again = await eraser.erase(erasure)
+        after = await everything(database)
+        heads += await sealed(store)
+
+    assert dict(done.counts) == {name: count for name, count in foretold.items() if count or name in done.counts}
+    assert sum(done.counts.values()) > 0
+    assert [proof for proof in done.proofs if proof.remaining] == []
+    assert sum(again.counts.values()) == 0
+    assert holding(before, *marks)
+    assert holding(after, *marks) == []
+    assert await database.administer(INDEX_AND_ROWS) == 0
+    assert await flaws(database, heads) == []
+    # Whatever is not of the scope is as it was, to the byte: all that went had something of the scope in it.
+    gone = {table: sorted(set(found) - set(after[table])) for table, found in before.items()}
+    come = {table: sorted(set(found) - set(before[table])) for table, found in after.items()}
+    assert {table for table, found in come.items() if found} <= {
+        *("history", "memory_maintenance_log"),
+        *(("term_blocks", "sessions", "conversations") if case.startswith("session") else ()),
+        *(("term_blocks",) if case == "entry" else ()),
+    }
+    others = ("bencode", "bentalk", "launch")
+    assert holding(gone, *others) == []
+    if case != "theme":
+        # What was said in the talk about an entry of others goes with that entry's history, and the entry stays.
+        assert holding(gone | {"history": []}, "other number", "plain decision again") == []
+
+
+async def test_an_erasure_is_noted_without_a_word_of_what_it_took(database: Installation) -> None:
+    async with database.store() as store, eraser_of(database) as eraser:
+        await world(store)
+        done = await eraser.erase(WholeSubject(subject=ANA))
+    noted: Any = await database.administer(
+        "select detail::text from hermes_memory.memory_maintenance_log where id = $1 and verb = 'erase'", done.id
+    )
+
+    assert '"finished": true' in noted
+    assert '"kind": "subject"' in noted
+    assert ANA.hex() not in noted
+    assert "anna" not in noted
+
+
+async def test_writers_go_on_while_their_neighbour_is_erased(database: Installation) -> None:
+    async with database.store() as store, eraser_of(database, rows=20, blocks=30) as eraser:
+        await world(store)
+        stop = anyio.Event()
+        written: list[str] = []
+
+        async def write() -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                await store.delivery.apply(
+                    [
+                        add(f"ben says {number} common word", BEN_DIRECTLY),
+                        add(f"desk says {number} common word", DESK),
+                        record(said(f"annanew {number} common word"), caller=ANA_DIRECTLY),
+                    ]
+                )
+                written.append(f"ben says {number} common word")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            with anyio.fail_after(60):
+                while len(written) < 3:
+                    await anyio.sleep(0.01)
+            await eraser.erase(WholeSubject(subject=ANA))
+            stop.set()
+        last = await eraser.erase(WholeSubject(subject=ANA))
+        after = await everything(database)
+
+    assert [proof for proof in last.proofs if proof.remaining] == []
+    assert holding(after, "anna", ANA.hex()) == []
+    assert len(holding(after, "ben says")) >= len(written)
+    assert await database.administer(INDEX_AND_ROWS) == 0
+
+
+async def test_a_vector_that_was_under_way_is_not_stored_for_what_was_erased(database: Installation) -> None:
+    async with database.store() as store, eraser_of(database) as eraser:
+        await world(store)
+        jobs = await store.queue.claim(1_000, lease=60)
+        await eraser.erase(WholeSession(session=TALK))
+        await store.queue.complete({job.row: [(0.0, 1.0, 0.0, 0.0)] for job in jobs}, jobs)
+        left = await eraser.count(WholeSession(session=TALK))
+    orphans = await database.administer("""
+        select count(*) from hermes_memory.turn_vectors_g1 v
+         where not exists (select from hermes_memory.conversations c where c.id = v.row_id)""")
+
+    assert sum(left.values()) == 0
+    assert orphans == 0
+
+
+async def test_two_who_erase_the_same_erase_it_once(database: Installation) -> None:
+    async with database.store() as store:
+        await world(store)
+    async with eraser_of(database, rows=10, blocks=20) as one, eraser_of(database, rows=10, blocks=20) as other:
+        foretold = await one.count(WholeTheme(theme=SUPPORT))
+        done = []
+
+        async def erase(eraser: PostgresEraser) -> None:
+            done.append(await eraser.erase(WholeTheme(theme=SUPPORT)))
+
+        async with anyio.create_task_group() as both:
+            both.start_soon(erase, one)
+            both.start_soon(erase, other)
+    total = {name: sum(each.counts.get(name, 0) for each in done) for name in foretold}
+
+    assert total == dict(foretold)
+    assert await database.administer(INDEX_AND_ROWS) == 0
+
+
+class Dying(Administrator):
+    """Loses its connection, as a killed process does, in the transaction of this number before it commits."""
+
+    def __init__(self, connection: asyncpg.Connection[asyncpg.Record], *, dies_in: int) -> None:
+        super().__init__(connection)
+        self._left = dies_in
+
+    @asynccontextmanager
+    async def transaction(self, **options: Any) -> AsyncIterator[Any]:
+        async with super().transaction(**options) as connection:
+            yield connection
+            self._left -= 1
+            if self._left == 0:
+                connection.terminate()
+
+
+async def test_an_erasure_that_was_broken_off_anywhere_is_finished_by_the_next(database: Installation) -> None:
+    async with database.store() as store:
+        await world(store)
+        interrupted: list[tuple[Erasure, int]] = [
+            *((WholeSubject(subject=ANA), at) for at in (2, 4, 9, 11)),
+            *((WholeSession(session=TALK), at) for at in (3, 8)),
+            *((WholeTheme(theme=SUPPORT), at) for at in (5, 13)),
+        ]
+        for scope, at in interrupted:
+            connection = await asyncpg.connect(database.admin_dsn)
+            with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
+                await PostgresEraser(Dying(connection, dies_in=at), rows=7, blocks=15).erase(scope)
+            assert holding(await everything(database), "bencode")
+        for scope in dict.fromkeys(scope for scope, _ in interrupted):
+            async with eraser_of(database) as eraser:
+                done = await eraser.erase(scope)
+            assert [proof for proof in done.proofs if proof.remaining] == []
+        heads = await sealed(store)
+
+    assert await database.administer(INDEX_AND_ROWS) == 0
+    assert await flaws(database, heads) == []
+    assert holding(await everything(database), "anna", "talky", ANA.hex()) == []
+
+
+async def test_the_subject_of_a_tombstone_is_nobodys(database: Installation) -> None:
+    async with database.store() as store, eraser_of(database) as eraser:
+        await world(store)
+        await eraser.erase(WholeSubject(subject=ANA))
+    tombstones = await database.administer("""
+        select count(*) from hermes_memory.history
+         where erasure is not null and agent_identity = 'whatsapp-dm' and octet_length(subject) = 32
+           and old_content is null and new_content is null and salt is null and session_id is null""")
+
+    assert tombstones == 3
