@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.text_search import POSTINGS_BUDGET, TextSearch
-from hermes_memory.adapters.postgres.vector_search import EXACT_ROWS, VectorSearch
+from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS
+from hermes_memory.adapters.postgres.vector_search import VectorSearch
 from hermes_memory.domain.model import Caller, RowId
 from hermes_memory.ports.reading import SearchSpace, TextMatches, VectorHit
 

@@ -10,7 +10,7 @@ from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.reader import PostgresReader
 from hermes_memory.adapters.postgres.search import PostgresSearch
 from hermes_memory.adapters.postgres.text_search import POSTINGS_BUDGET
-from hermes_memory.adapters.postgres.vector_search import EXACT_ROWS
+from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS
 
 
 class PostgresStore:

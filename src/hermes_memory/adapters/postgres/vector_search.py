@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING, Final, LiteralString
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import own_subjects, row_id_of, row_of, subject_key
 from hermes_memory.adapters.postgres.spaces import shelves, theme_of
-from hermes_memory.adapters.postgres.vector_statements import cosines_statement, near_statement, sizes_statement
+from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS, PARTS_A_ROW, Sizes, Walk, is_whole, walk
+from hermes_memory.adapters.postgres.vector_statements import (
+    cosines_statement,
+    crowd_statement,
+    near_statement,
+    sizes_statement,
+)
 from hermes_memory.domain.model import AllScope, Caller, Kind, ReadPolicy, RowId, Scope, SessionScope
 from hermes_memory.ports.reading import SearchSpace, VectorHit
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
-
-EXACT_ROWS: Final = 5_000
-"""Rows of a space up to which every distance is computed: about a millisecond, and nothing is missed."""
-EF_TIERS: Final = ((100_000, 100), (200_000, 200))
-EF_BEYOND: Final = 300
-"""Width of the search in the graph, by rows of the space: recall at ten stays above .98 at a million rows."""
-EF_ALL_THEMES: Final = 100
-EF_MAX: Final = 1_000
-BREADTHS: Final = (2, 16)
-"""Parts taken from the graph for each row that is wanted. Long texts near the question may be there with all their
-parts; when they leave too few rows, the search is made once more and wider."""
 
 ACTIVE: Final[LiteralString] = """
 select i.active_generation as generation, m.dimension
@@ -83,11 +78,16 @@ class VectorSearch:
             )
             if facts is None or facts["dimension"] != len(vector):
                 return []
-            hits = [
-                hit
+            ways = {
+                kind: await self._way(transaction, question, kind, facts)
                 for kind in sorted(space.kinds)
                 if facts[str(kind)] > 0
-                for hit in await self._nearest(transaction, question, kind, facts)
+            }
+            hits = [
+                hit
+                # What leads into the graph holds until the transaction ends.
+                for kind in sorted(ways, key=lambda kind: ways[kind] is not None)
+                for hit in await _nearest(transaction, question, kind, facts, ways[kind])
             ]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
@@ -111,36 +111,43 @@ class VectorSearch:
                     known.update({row_id_of(record): 1.0 - record["distance"] for record in found})
         return known
 
-    async def _nearest(
-        self, transaction: Transaction, question: _Question, kind: Kind, facts: Record
-    ) -> Sequence[VectorHit]:
-        if isinstance(question.scope, SessionScope) or facts[str(kind)] <= self._exact_rows:
-            statement = near_statement(kind, facts["generation"], question.scope, exact=True)
-            return _hits(await transaction.fetch(statement, *question.arguments(kind)))
-        found: Sequence[VectorHit] = []
-        for breadth in BREADTHS:
-            settings = _graph_settings(question, facts[str(kind)], ReadPolicy(facts["read_policy"]), breadth)
-            await transaction.set_local(*settings)
-            statement = near_statement(kind, facts["generation"], question.scope, exact=False, parts_a_row=breadth)
-            found = _hits(await transaction.fetch(statement, *question.arguments(kind)))
-            if len(found) >= question.limit:
-                break
-        return found
+    async def _way(self, transaction: Transaction, question: _Question, kind: Kind, facts: Record) -> Walk | None:
+        """Return how to walk the graph, None to compute every distance."""
+        rows, policy = facts[str(kind)], ReadPolicy(facts["read_policy"])
+        if is_whole(question.scope, rows, policy, exact_rows=self._exact_rows):
+            return None
+        crowd = 0
+        if not isinstance(question.scope, AllScope):
+            statement = crowd_statement(kind, facts["generation"])
+            crowd = await transaction.fetch_value(statement, *question.arguments(kind)[:2]) or 0
+        sizes = Sizes(rows=rows, crowd=crowd, partitions=facts["partitions"], policy=policy)
+        return walk(question.scope, sizes, question.limit, exact_rows=self._exact_rows)
+
+
+async def _nearest(
+    transaction: Transaction, question: _Question, kind: Kind, facts: Record, way: Walk | None
+) -> Sequence[VectorHit]:
+    if way is not None:
+        await transaction.set_local(*way.settings)
+        statement = near_statement(kind, facts["generation"], question.scope, exact=False, parts_a_row=PARTS_A_ROW)
+        found = await transaction.fetch(statement, *question.arguments(kind))
+        if len(found) >= min(question.limit, facts[str(kind)]):
+            return _hits(found)
+        # The walk has ended before it met as many rows as there may be.
+        await transaction.set_local("enable_sort = on")
+    return _hits(await _exactly(transaction, question, kind, facts["generation"]))
+
+
+async def _exactly(transaction: Transaction, question: _Question, kind: Kind, generation: int) -> Sequence[Record]:
+    """Compute every distance; look at all parts when those of few rows have taken the room of the others."""
+    found: Sequence[Record] = ()
+    for parts_a_row in (PARTS_A_ROW, 0):
+        statement = near_statement(kind, generation, question.scope, exact=True, parts_a_row=parts_a_row)
+        found = await transaction.fetch(statement, *question.arguments(kind))
+        if not found or len(found) >= question.limit or found[0]["parts"] < question.limit * PARTS_A_ROW:
+            break
+    return found
 
 
 def _hits(found: Sequence[Record]) -> Sequence[VectorHit]:
     return [VectorHit(row=row_of(record), cosine=1.0 - record["distance"]) for record in found]
-
-
-def _graph_settings(question: _Question, rows: int, policy: ReadPolicy, breadth: int) -> tuple[str, str]:
-    """Return how to walk the graph.
-
-    Within a theme the walk goes on until enough rows have passed the other conditions. Over all themes that everybody
-    may read nearly every row passes, and going on would cost more in every partition than it finds.
-    """
-    if isinstance(question.scope, AllScope) and policy is ReadPolicy.OPEN:
-        iterate, width = "off", EF_ALL_THEMES
-    else:
-        iterate = "relaxed_order"
-        width = next((ef for size, ef in EF_TIERS if rows <= size), EF_BEYOND)
-    return f"hnsw.iterative_scan = {iterate}", f"hnsw.ef_search = {min(max(width, question.limit * breadth), EF_MAX):d}"

@@ -16,35 +16,43 @@ sizes as (
             and b.lexeme = ''
          offset 0) t
    group by t.shelf)
-select i.active_generation as generation, m.dimension, i.read_policy,
+select i.active_generation as generation, m.dimension, i.read_policy, i.partitions,
        coalesce((select sum(z.size) from sizes z where z.shelf <> 'turn'), 0)::bigint as entry,
        coalesce((select sum(z.size) from sizes z where z.shelf = 'turn'), 0)::bigint as turn
   from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
 
-# $3 vector, $4 limit, $5 target. Adding 0 keeps the planner from the graph, which would hand out rows that the other
-# conditions then drop.
-EXACT: Final[LiteralString] = """,
-near as materialized (
-  select n.row_id, n.theme, min(n.distance) as distance from (
-    select t.row_id, s.theme, t.distance from spaces s cross join lateral (
-           select v.row_id, (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
-             from hermes_memory.{vectors} v
-            where v.agent_identity = {theme of space} and v.subject = s.subject {and of target}
-           offset 0) t) n
-   where n.distance <> 'NaN'
-   group by n.row_id, n.theme order by 3, 1 limit $4)"""
+# $1 theme, $2 subjects. About how many rows the partition of a theme holds.
+CROWD: Final[LiteralString] = """
+select greatest(c.reltuples, 0)::bigint from pg_catalog.pg_class c
+ where c.oid = (select v.tableoid from hermes_memory.{vectors} v
+                 where v.agent_identity = $1 and v.subject = any ($2::bytea[]) limit 1)"""
 
-# The same through the graph, which hands out rows nearly in order, and a row once for each of its parts: so more parts
-# are taken than rows are wanted.
+# $3 vector, $4 limit, $5 target. Adding 0 keeps the planner from the graph, which would hand out rows that the other
+# conditions then drop. A row is there once for each of its parts: so more parts are taken than rows are wanted.
+EXACT: Final[LiteralString] = """,
+taken as materialized (
+  select t.row_id, s.theme, t.distance from spaces s cross join lateral (
+         select v.row_id, (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
+           from hermes_memory.{vectors} v
+          where v.agent_identity = {theme of space} and v.subject = s.subject {and of target}
+         offset 0) t
+   where t.distance <> 'NaN'
+   order by t.distance limit {parts}),"""
+
+# The same through the graph, which hands out rows nearly in order.
 APPROXIMATE: Final[LiteralString] = """,
-near as materialized (
-  select n.row_id, n.theme, min(n.distance) as distance from (
+taken as materialized (
+  select n.row_id, n.theme, n.distance from (
     select v.row_id, v.agent_identity as theme, v.embedding operator(public.<=>) $3::real[]::public.halfvec as distance
       from hermes_memory.{vectors} v
      where {in one theme} (v.agent_identity, v.subject) in (select s.theme, s.subject from spaces s) {and of target}
-     order by v.embedding operator(public.<=>) $3::real[]::public.halfvec limit $4 * {parts a row}) n
-   where n.distance <> 'NaN'
-   group by n.row_id, n.theme order by 3, 1 limit $4)"""
+     order by v.embedding operator(public.<=>) $3::real[]::public.halfvec limit {parts}) n
+   where n.distance <> 'NaN'),"""
+
+NEAREST: Final[LiteralString] = """
+near as materialized (
+  select t.row_id, t.theme, min(t.distance) as distance from taken t
+   group by t.row_id, t.theme order by 3, 1 limit $4)"""
 
 # $5 session, $6 shelves. The session's rows first, their vectors by id.
 IN_SESSION: Final[LiteralString] = """,
@@ -59,8 +67,9 @@ near as materialized (
    group by d.id order by 3, 1 limit $4)"""
 
 ROWS: Final[LiteralString] = """
-select s.distance, r.* from near s cross join lateral (
-       select r.* from hermes_memory.memory_rows r where r.agent_identity = {theme of space} and r.id = s.row_id
+select s.distance, {parts taken} as parts, r.* from near s cross join lateral (
+       select r.* from hermes_memory.memory_rows r
+        where r.agent_identity = {theme of space} and r.id = s.row_id and r.kind = '{kind}'
        offset 0) r
  order by s.distance, r.id"""
 
@@ -87,20 +96,30 @@ def sizes_statement(scope: Scope) -> LiteralString:
     return _in_scope(SIZES, scope)
 
 
+def crowd_statement(kind: Kind, generation: int) -> str:
+    """Return the statement that tells how many rows the partition of a theme holds. Parameters: theme, subjects."""
+    return CROWD.replace("{vectors}", vectors_table(kind, generation))
+
+
 def near_statement(kind: Kind, generation: int, scope: Scope, *, exact: bool, parts_a_row: int = 1) -> str:
-    """Return the statement that finds the nearest rows of a kind.
+    """Return the statement that finds the nearest rows of a kind, and tells how many parts it took for that.
 
     Args:
-        parts_a_row: How many parts are taken from the graph for each row that is wanted.
+        exact: Compute every distance; otherwise walk the graph.
+        parts_a_row: How many parts are taken for each row that is wanted, 0 for all of them. A session's rows always
+            count with all of them.
 
     Parameters: theme, subjects, vector, limit, then the target for entries; for a session, session and shelves instead.
     """
-    near = IN_SESSION if isinstance(scope, SessionScope) else EXACT if exact else APPROXIMATE
+    session = isinstance(scope, SessionScope)
+    found = IN_SESSION if session else (EXACT if exact else APPROXIMATE) + NEAREST
     return (
-        _in_scope(near + ROWS, scope)
+        _in_scope(found + ROWS, scope)
         .replace("{vectors}", vectors_table(kind, generation))
+        .replace("{kind}", kind)
         .replace("{in one theme}", "" if isinstance(scope, AllScope | SubjectScope) else "v.agent_identity = $1 and")
-        .replace("{parts a row}", f"{parts_a_row:d}")
+        .replace("{parts}", f"$4 * {parts_a_row:d}" if parts_a_row else "all")
+        .replace("{parts taken}", "0" if session else "(select count(*) from taken)")
         .replace("{and of target}", _OF_TARGET if kind is Kind.ENTRY else "")
     )
 
