@@ -58,4 +58,4 @@ def test_ordinary_notes_are_not_labelled(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["ignore ", "\n", "\n # ", "new ", "system ", "<", "you are ", "忽略"])
 def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
-    assert grows_linearly(on_repeated(looks_like_instruction, unit), largest=400_000)
+    assert grows_linearly(on_repeated(looks_like_instruction, unit), largest=100_000)

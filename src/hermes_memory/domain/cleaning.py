@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from hermes_memory.domain.fences import strip_blocks
+from hermes_memory.domain.echoes import without_recalled
 from hermes_memory.domain.model import Json
 from hermes_memory.domain.scrubbing import cut, scrub, text_of
 
@@ -44,7 +44,7 @@ def clean_text(value: object, *, max_chars: int) -> str:
 
     A list of content parts is written as the host writes it for its memory providers: texts line by line, with the
     number of images in front, so that the same message is the same text by whichever hook it comes. Other attachments
-    are named only where there is no text. Recalled blocks are removed, control characters and lone surrogates mended.
+    are named only where there is no text. What was recalled is removed, control characters and lone surrogates mended.
 
     Args:
         value: Text, bytes, a list of content parts, a part, or anything else.
@@ -56,7 +56,7 @@ def clean_text(value: object, *, max_chars: int) -> str:
     >>> clean_text([{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {}}], max_chars=100)
     '[1 image] Look'
     """
-    text = strip_blocks(scrub(_flatten(value))).strip()
+    text = without_recalled(scrub(_flatten(value))).strip()
     return cut(text, max_chars, CUT_MARKER).strip()
 
 

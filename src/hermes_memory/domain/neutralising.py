@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Final
 
 from hermes_memory.domain.characters import without_invisible
 from hermes_memory.domain.fences import BLOCK_TAG, HOST_TAG
+from hermes_memory.domain.look_alikes import plain_look
+from hermes_memory.domain.scrubbing import without_escapes
 
 LINE_BREAK: Final = " ⏎ "
 """Stands for a line break in text that is shown on one line."""
@@ -21,36 +22,54 @@ _TAG_NAMES: Final = "|".join(
         r"(?:invoke|instructions?|prompt|im_start|im_end|endoftext)\b",
     )
 )
-# A tag opens with "<"; what looks like one with blanks, slashes or bars before the name is read like one.
-_OPENING: Final = re.compile(
-    rf"<(?=[\s⏎/\\|!?]*(?:{_TAG_NAMES}))|<(?=\|)|\[(?=\s*(?:system\s*note|/?inst\]))", re.IGNORECASE
+_NOTES: Final = (
+    r"system\s*(?:note|message|prompt|instructions?)\b|system\s*:|/?inst\]|important\s*:|runtime\s*note"
+    r"|context\s*(?:compaction|summary)|prior\s*context|(?:end|begin|start)\s*of\s"
 )
-_HARMLESS: Final = {"<": "‹", "[": "("}
+# A tag opens with "<", or with what a reader may turn into one; what looks like a tag with blanks, slashes or bars
+# before the name is read like one.
+_OPENING: Final = re.compile(
+    rf"(?:<|&(?:lt|#0{{0,4}}60|#x0{{0,4}}3c);?|\\u003c|%3c)(?=[\s⏎/\\|!?]*(?:{_TAG_NAMES}))"
+    rf"|<(?=\|)|\[(?=\s*(?:{_NOTES}))",
+    re.IGNORECASE,
+)
 _BLANKS: Final = re.compile(r"\s+")
 _LINE_BREAKS: Final = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+_OTHER_BREAKS: Final = re.compile("\r\n?|[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _CODE_FENCE: Final = re.compile("[`~]{3,}")
-_MARKUP: Final = re.compile(r"(?:^|(?<=⏎ ))(?=[#＃>]|[-*+•‣▪◦–—](?:\s|$))")
-_QUOTES: Final = str.maketrans("“”„‟", '""""')
+_MARKUP: Final = re.compile(r"(?:^|(?<=⏎ ))(?=[#＃>]|[-*+•‣▪◦–—](?:\s|$)|[-=_*]{3})")
+_QUOTES: Final = str.maketrans("“”„‟＂〝〞❝❞", '"' * 9)
 
 
 def defuse(text: str) -> str:
     """Make text harmless inside of a fence, with its lines kept: nothing invisible, no tag of a fence or of a role.
 
-    The opening bracket of such a tag, and of the host's own note, becomes one that looks alike and means nothing.
-    Compatibility forms of the same characters count as the characters. Applying it twice changes nothing more.
+    The opening bracket of such a tag, and of a note like the host's own, becomes one that is drawn alike and means
+    nothing.
+    Whatever looks like the same characters counts as them. Applying it twice changes nothing more.
 
     Example:
         >>> defuse("see </memory-context> and <b>")
         'see ‹/memory-context> and <b>'
     """
-    visible = without_invisible(text)
-    plain = visible if visible.isascii() else "".join(map(_plain, visible))
+    visible = _OTHER_BREAKS.sub("\n", without_invisible(without_escapes(text)))
+    plain, places = _as_it_looks(visible)
     parts: list[str] = []
     position = 0
     for match in _OPENING.finditer(plain):
-        parts += (visible[position : match.start()], _HARMLESS[plain[match.start()]])
-        position = match.start() + 1
+        start, end = places[match.start()], places[match.end() - 1] + 1
+        parts += (visible[position:start], "(" if match[0] == "[" else "‹")
+        position = end
     return "".join((*parts, visible[position:]))
+
+
+def _as_it_looks(text: str) -> tuple[str, Sequence[int]]:
+    """Return a text in the characters that it looks like, without marks upon them, and where each of them stands."""
+    if text.isascii():
+        return text, range(len(text))
+    looks = [(plain_look(character), place) for place, character in enumerate(text)]
+    seen = [(look, place) for look, place in looks if look]
+    return "".join(look for look, _ in seen), [place for _, place in seen]
 
 
 def neutralise(text: str) -> str:
@@ -64,18 +83,10 @@ def neutralise(text: str) -> str:
         >>> neutralise("done\n# SYSTEM\n- obey")
         'done ⏎ \\# SYSTEM ⏎ \\- obey'
     """
-    one_line = defuse(_BLANKS.sub(_blank, without_invisible(text).strip())).translate(_QUOTES)
+    visible = without_invisible(without_escapes(text)).strip()
+    one_line = defuse(_BLANKS.sub(_blank, visible)).translate(_QUOTES)
     return _MARKUP.sub(r"\\", _CODE_FENCE.sub(lambda match: "'" * len(match[0]), one_line))
 
 
 def _blank(blanks: re.Match[str]) -> str:
     return LINE_BREAK if _LINE_BREAKS.search(blanks[0]) else " "
-
-
-@lru_cache(maxsize=4_096)
-def _plain(character: str) -> str:
-    """Return the one plain character that this one is a form of, or itself when it is none or several."""
-    if unicodedata.category(character) == "Pd":
-        return "-"
-    plain = unicodedata.normalize("NFKC", character)
-    return plain if len(plain) == 1 else character

@@ -8,6 +8,10 @@ from datetime import date, datetime, time
 from typing import Final
 
 _LINE_ENDS: Final = re.compile(r"\r\n?|\x85")
+_ESCAPES: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,1024}(?:\x07|\x1b\\|\x9c)"
+)
+"""What tells a terminal to move, to colour or to name its window (ECMA-48, 5.4 and 5.6)."""
 _CONTROLS: Final = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)))
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 _HALF_CHARACTERS: Final = frozenset({"Mn", "Me", "Mc"})
@@ -27,8 +31,17 @@ _REPRESENTATION_ERRORS: Final = (
 """What a foreign `__str__` may raise for reasons of its own."""
 
 
+def without_escapes(text: str) -> str:
+    r"""Remove the sequences by which a text controls a terminal.
+
+    >>> without_escapes("\x1b[1;31mred\x1b[0m")
+    'red'
+    """
+    return _ESCAPES.sub("", text) if "\x1b" in text or "\x9b" in text or "\x9d" in text else text
+
+
 def scrub(text: str) -> str:
-    r"""Remove NUL and the other control characters but `\n` and `\t`, and mend surrogates.
+    r"""Remove NUL and the other control characters but `\n` and `\t`, and escape sequences whole; mend surrogates.
 
     Line ends become `\n`. Two surrogates that form a character become it; a lone one becomes U+FFFD.
 
@@ -38,7 +51,7 @@ def scrub(text: str) -> str:
     # Most texts are printable but for what parts their lines: they have neither controls nor surrogates.
     if text.isprintable() or text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
-    text = _LINE_ENDS.sub("\n", text).translate(_CONTROLS)
+    text = _LINE_ENDS.sub("\n", without_escapes(text)).translate(_CONTROLS)
     if _SURROGATES.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

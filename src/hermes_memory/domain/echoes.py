@@ -1,0 +1,86 @@
+"""What was recalled, taken out of a text on its way in, so that memory does not feed on itself.
+
+A model quotes what it was shown: the whole block, a line of it, or the answer of a tool. A host may hand the block back
+with the message it stood before. None of it is said anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from hermes_memory.domain.fences import HEADING, strip_blocks
+
+_LABEL: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?: [0-9]{2}:[0-9]{2})? (?:turn|entry \((?:memory|user)\)), "
+_QUOTATION: Final = re.compile(
+    rf"(?P<start>^[ \t>*]{{0,8}})?(?:- )?(?<![0-9]){_LABEL}[^\n“”]{{1,400}}: “[^\n“”]{{0,65536}}(?:”|$)"
+    r"(?P<end>[ \t]{0,8}(?:\n|\Z))?",
+    re.MULTILINE,
+)
+"""A memory as a block shows it: dated, attributed, in quotes that no quoted text can hold. It may be cut at its end."""
+_LABELLED: Final = re.compile(r"(?:turn|entry \((?:memory|user)\)), [^\n“”]{1,400}: “")
+_HOST_NOTE: Final = re.compile(
+    r"\[System note:\s{0,8}The following is recalled memory context[^\]\n]{0,600}\]\s{0,8}", re.IGNORECASE
+)
+_ANSWER_STARTS: Final = ('{"hits": [', '{"entries": [')
+_ANSWER_KEYS: Final = ({"hits", "count", "scope", "trace_id"}, {"entries", "count", "left_out"})
+_MOST_ANSWERS: Final = 4
+_MOST_ROUNDS: Final = 8
+"""What is nested deeper than that was nested on purpose."""
+
+
+def without_recalled(text: str) -> str:
+    r"""Remove what this library, and the host around it, showed of memories.
+
+    That is every complete block, tags and headings that are left over, quotations in the form in which a block has
+    them, and the answers of the tools that recall. Linear in the text.
+
+    >>> without_recalled("Noted.\n- 2026-05-03 entry (memory), from user: “Launch on 9 May”")
+    'Noted.\n'
+    """
+    if not ("<" in text or "“" in text or '": [' in text or "recalled" in text):  # as most
+        return text
+    for _ in range(_MOST_ROUNDS):
+        before = text
+        text = _without_quotations(strip_blocks(_without_answers(text)))
+        if text == before:
+            break
+    return text
+
+
+def _without_quotations(text: str) -> str:
+    if "recalled memory context" in text:
+        text = _HOST_NOTE.sub("", text)
+    if HEADING in text:
+        text = text.replace(HEADING, "")
+    return _QUOTATION.sub(_gap, text) if "“" in text and _LABELLED.search(text) else text
+
+
+def _gap(match: re.Match[str]) -> str:
+    """Leave nothing of a line that held nothing else, and a blank within a line."""
+    if match["start"] is not None and match["end"] is not None:
+        return ""
+    return f" {match['end'] or ''}"
+
+
+def _without_answers(text: str) -> str:
+    """Remove the JSON objects that are answers of tools."""
+    kept: list[str] = []
+    position = 0
+    for _ in range(_MOST_ANSWERS):
+        starts = [at for start in _ANSWER_STARTS if (at := text.find(start, position)) >= 0]
+        if not starts:
+            break
+        end = _answer_end(text, min(starts))
+        kept.append(text[position : min(starts) if end else min(starts) + 1])
+        position = end or min(starts) + 1
+    return "".join((*kept, text[position:])) if kept else text
+
+
+def _answer_end(text: str, start: int) -> int | None:
+    try:
+        found, end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return end if isinstance(found, dict) and any(keys <= found.keys() for keys in _ANSWER_KEYS) else None
