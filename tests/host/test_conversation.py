@@ -26,20 +26,6 @@ def test_the_agent_uses_the_memory_tools(hermes: HermesHost) -> None:
     assert run.exit_seconds < 5
 
 
-def test_what_was_said_is_recalled_in_the_next_session(hermes: HermesHost) -> None:
-    first, second = ["When is the Cinnabar release?"], ["When is the Cinnabar release planned?"]
-    with scripted_model(Say(FACT), Say("The ninth.")) as model:
-        hermes.run("conversation:talk", url=model.url, session="s1", messages=first, until="Cinnabar").require_clean()
-        run = hermes.run("conversation:talk", url=model.url, session="s2", messages=second, ready=True)
-        asked = str(model.turns[-1]["messages"][-1]["content"])
-
-    facts = run.require_clean()
-    assert facts["answers"] == ["The ninth."]
-    assert "<memory-context>" in asked
-    assert "9 October" in asked
-    assert "9 October" not in facts["history"][0]
-
-
 def test_a_note_of_the_built_in_tool_becomes_searchable(hermes: HermesHost) -> None:
     with scripted_model(
         Call("memory", {"action": "add", "target": "user", "content": "Prefers answers in Esperanto."}), Say("Done.")

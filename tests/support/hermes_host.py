@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from hermes_memory.hermes.install import PLUGIN_NAME
+from tests.support.typist import Typist
 from tests.support.venv_cache import CHECKOUT
 
 _LEAVE_SECONDS = 30.0
@@ -108,6 +109,11 @@ class HermesHost:
         """Run the `hermes` command."""
         return self._finish([str(self.python.with_name("hermes")), *arguments], timeout)
 
+    def at_terminal(self, *arguments: str) -> Typist:
+        """Run the `hermes` command with somebody at the terminal."""
+        command = [str(self.python.with_name("hermes")), *arguments]
+        return Typist(command, environment=self._environment(), place=self.home.parent)
+
     def memory(self, *arguments: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run our own `hermes-memory` command, as installed beside the host."""
         return self._finish([str(self.python.with_name("hermes-memory")), *arguments], timeout)
@@ -120,9 +126,9 @@ class HermesHost:
             _end(process)
         return subprocess.CompletedProcess(command, process.returncode, output)
 
-    def _start(self, command: list[str], **more: str) -> subprocess.Popen[str]:
+    def _environment(self, **more: str) -> dict[str, str]:
         # Nothing of the developer's own environment: no keys, no home, no settings.
-        environment = {
+        return {
             "PATH": f"{self.python.parent}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.home.parent),
             "HERMES_HOME": str(self.home),
@@ -131,10 +137,12 @@ class HermesHost:
             **self.environment,
             **more,
         }
+
+    def _start(self, command: list[str], **more: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             command,
             cwd=self.home.parent,
-            env=environment,
+            env=self._environment(**more),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
