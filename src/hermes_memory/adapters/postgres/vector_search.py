@@ -119,7 +119,7 @@ class VectorSearch:
         crowd = 0
         if not isinstance(question.scope, AllScope):
             statement = crowd_statement(kind, facts["generation"])
-            crowd = await transaction.fetch_value(statement, *question.arguments(kind)[:2]) or 0
+            crowd = await transaction.fetch_value(statement, theme_of(question.caller, question.scope)) or 0
         sizes = Sizes(rows=rows, crowd=crowd, partitions=facts["partitions"], policy=policy)
         return walk(question.scope, sizes, question.limit, exact_rows=self._exact_rows)
 

@@ -21,11 +21,12 @@ select i.active_generation as generation, m.dimension, i.read_policy, i.partitio
        coalesce((select sum(z.size) from sizes z where z.shelf = 'turn'), 0)::bigint as turn
   from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
 
-# $1 theme, $2 subjects. About how many rows the partition of a theme holds.
+# $1 theme. About how many rows the partition of a theme holds, as of the last look that the server took at it.
 CROWD: Final[LiteralString] = """
-select greatest(c.reltuples, 0)::bigint from pg_catalog.pg_class c
- where c.oid = (select v.tableoid from hermes_memory.{vectors} v
-                 where v.agent_identity = $1 and v.subject = any ($2::bytea[]) limit 1)"""
+select greatest((select c.reltuples from pg_catalog.pg_class c
+                  where c.oid = to_regclass('hermes_memory.{vectors}_p' || n)), 0)::bigint
+  from hermes_memory.installation i cross join generate_series(0, i.partitions - 1) as n
+ where satisfies_hash_partition('hermes_memory.{vectors}'::regclass, i.partitions, n, $1::text collate "C")"""
 
 # $3 vector, $4 limit, $5 target. Adding 0 keeps the planner from the graph, which would hand out rows that the other
 # conditions then drop. A row is there once for each of its parts: so more parts are taken than rows are wanted.
@@ -97,7 +98,7 @@ def sizes_statement(scope: Scope) -> LiteralString:
 
 
 def crowd_statement(kind: Kind, generation: int) -> str:
-    """Return the statement that tells how many rows the partition of a theme holds. Parameters: theme, subjects."""
+    """Return the statement that tells how many rows the partition of a theme holds. Parameter: the theme."""
     return CROWD.replace("{vectors}", vectors_table(kind, generation))
 
 
