@@ -96,13 +96,19 @@ select r.* from hermes_memory.memory_rows r
  where r.kind = 'entry' and r.subject = $1 and r.subject <> '' and ($2::text is null or r.target = $2)
  order by r.updated_at desc, r.id desc limit $3"""
 
+# The newest of each readable theme, found by the index on its times, and then the newest of those.
 LIST_ALL: Final[LiteralString] = """
-select r.* from hermes_memory.memory_rows r
- where r.kind = 'entry'
-   and ((r.subject <> '' and r.subject = any ($2::bytea[]))
-        or (r.subject = '' and r.agent_identity in (select unnest(hermes_memory.ctx_themes()))))
-   and (r.agent_identity = $1 or r.agent_identity not in (select s.theme from hermes_memory.sinks s))
-   and ($3::text is null or r.target = $3)
+select r.* from (
+  select n.* from unnest(hermes_memory.ctx_themes()) as t(theme) cross join lateral (
+         select r.* from hermes_memory.memory_rows r
+          where r.kind = 'entry' and r.agent_identity = t.theme and r.subject = ''
+            and ($3::text is null or r.target = $3)
+          order by r.updated_at desc, r.id desc limit $4) n
+  union all
+  select r.* from hermes_memory.memory_rows r
+   where r.kind = 'entry' and r.subject <> '' and r.subject = any ($2::bytea[])
+     and ($3::text is null or r.target = $3)) r
+ where r.agent_identity = $1 or r.agent_identity not in (select s.theme from hermes_memory.sinks s)
  order by r.updated_at desc, r.id desc limit $4"""
 
 MIRRORED: Final[LiteralString] = """
