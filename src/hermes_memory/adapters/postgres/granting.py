@@ -1,0 +1,107 @@
+"""Grants and themes in Postgres, as the owner sees and changes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, LiteralString
+from uuid import uuid4
+
+from hermes_memory.adapters.postgres.administrator import Administrator
+from hermes_memory.domain.grants import Grant, StandingGrant
+from hermes_memory.domain.model import ReadPolicy, Subject, Theme
+from hermes_memory.ports.granting import ThemeCounts
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.rows import Record
+
+POLICY: Final[LiteralString] = "select read_policy from hermes_memory.installation"
+
+LIST: Final[LiteralString] = """
+select reader, subject, source, expires_at, granted_at, granted_by from hermes_memory.theme_grants
+ order by source, reader, subject"""
+
+ADD: Final[LiteralString] = """
+insert into hermes_memory.theme_grants as g (reader, subject, source, expires_at) values ($1, $2, $3, $4)
+    on conflict (reader, subject, source)
+    do update set expires_at = excluded.expires_at, granted_at = excluded.granted_at, granted_by = excluded.granted_by
+returning xmax = 0 as is_new"""
+
+REVOKE: Final[LiteralString] = """
+delete from hermes_memory.theme_grants where reader = $1 and subject = $2 and source = $3 returning true"""
+
+NOTE: Final[LiteralString] = """
+insert into hermes_memory.memory_maintenance_log (id, verb, detail, affected) values ($1, $2, $3::text::jsonb, $4)"""
+
+THEMES: Final[LiteralString] = """
+with entries as (
+  select e.agent_identity as theme, e.subject, count(*) as entries, 0::bigint as sessions, 0::bigint as turns
+    from hermes_memory.memory_entries e group by 1, 2),
+sessions as (
+  select s.agent_identity, s.subject, 0::bigint, count(*), sum(s.turns)
+    from hermes_memory.sessions s group by 1, 2),
+held as (
+  select * from entries union all select * from sessions)
+select a.agent_identity as theme, g.theme is not null as governed, coalesce(sum(h.entries), 0)::bigint as entries,
+       coalesce(sum(h.turns), 0)::bigint as turns, coalesce(sum(h.sessions), 0)::bigint as sessions,
+       count(distinct h.subject) filter (where h.subject <> '') as subjects, a.first_seen_at, a.last_seen_at
+  from hermes_memory.memory_agents a
+  left join hermes_memory.sinks g on g.theme = a.agent_identity
+  left join held h on h.theme = a.agent_identity
+ group by a.agent_identity, g.theme, a.first_seen_at, a.last_seen_at
+ order by a.agent_identity"""
+
+
+class PostgresGranting:
+    """`Granting` on Postgres, with an operator's connection."""
+
+    def __init__(self, administrator: Administrator) -> None:
+        self._administrator = administrator
+
+    async def policy(self) -> ReadPolicy:
+        """Return the read policy; see `Granting.policy`."""
+        async with self._administrator.transaction(read_only=True) as connection:
+            return ReadPolicy(await connection.fetchval(POLICY))
+
+    async def grants(self) -> Sequence[StandingGrant]:
+        """List all grants; see `Granting.grants`."""
+        async with self._administrator.transaction(read_only=True) as connection:
+            return [_standing(record) for record in await connection.fetch(LIST)]
+
+    async def add(self, grant: Grant) -> bool:
+        """Let a grant stand; see `Granting.add`."""
+        async with self._administrator.transaction() as connection:
+            is_new = bool(await connection.fetchval(ADD, *_key(grant), grant.expires_at))
+            await _note(connection, "grants add", grant, affected=1)
+        return is_new
+
+    async def revoke(self, grant: Grant) -> bool:
+        """Take a grant back; see `Granting.revoke`."""
+        async with self._administrator.transaction() as connection:
+            revoked = bool(await connection.fetchval(REVOKE, *_key(grant)))
+            await _note(connection, "grants revoke", grant, affected=int(revoked))
+        return revoked
+
+    async def themes(self) -> Sequence[ThemeCounts]:
+        """Count what each theme holds; see `Granting.themes`."""
+        async with self._administrator.transaction(read_only=True) as connection:
+            return [ThemeCounts(**dict(record)) for record in await connection.fetch(THEMES)]
+
+
+def _key(grant: Grant) -> tuple[str, bytes, str]:
+    theme, subject = ("", grant.reader) if isinstance(grant.reader, bytes) else (grant.reader, b"")
+    return theme, subject, grant.source
+
+
+async def _note(connection: Connection, verb: str, grant: Grant, *, affected: int) -> None:
+    theme, subject, source = _key(grant)
+    until = grant.expires_at.isoformat() if grant.expires_at else None
+    detail = {"reader": theme, "subject": subject.hex(), "source": source, "expires_at": until}
+    await connection.execute(NOTE, uuid4(), verb, json.dumps(detail), affected)
+
+
+def _standing(record: Record) -> StandingGrant:
+    reader = Subject(record["subject"]) if record["subject"] else Theme(record["reader"])
+    grant = Grant(reader=reader, source=Theme(record["source"]), expires_at=record["expires_at"])
+    return StandingGrant(grant=grant, granted_at=record["granted_at"], granted_by=record["granted_by"])

@@ -1,0 +1,181 @@
+"""`grants`: who may read a theme beyond what the read policy says."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.exits import DONE, ERROR
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.grants import Grant, StandingGrant, end_of
+from hermes_memory.domain.model import SINKS, ReadPolicy, Subject, Theme
+from hermes_memory.domain.subject_keys import subject_of_key
+from hermes_memory.domain.themes import canonical_theme, claim_theme
+
+if TYPE_CHECKING:
+    from hermes_memory.ports.granting import Granting
+    from hermes_memory.settings import Settings
+
+Answer = TypeVar("Answer")
+IDLE: Final = {
+    ReadPolicy.OPEN: "note: the read policy is 'open', so agents read each other without a grant",
+    ReadPolicy.OWN: "note: the read policy is 'own', under which no grant counts",
+}
+
+
+def register(verbs: Any) -> None:
+    """Add the verb and those below it."""
+    parser = verbs.add_parser("grants", help="say who may read a theme, and until when")
+    below = parser.add_subparsers(dest="grants_verb", metavar="VERB", required=True, parser_class=type(parser))
+    _verb(below, "list", _list, "list what was granted to whom")
+    add = _verb(below, "add", _add, "let a theme, a person or a group read another theme")
+    _whom(add)
+    add.add_argument("--days", type=float, metavar="N", help="how long it holds; default: for ever")
+    _whom(_verb(below, "revoke", _revoke, "take a grant back"))
+
+
+def administering_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of verbs that work with the owner's rights."""
+    home_option(parser)
+    json_option(parser)
+    parser.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
+
+
+def _verb(
+    below: Any, name: str, carry_out: Callable[[argparse.Namespace], int], summary: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = below.add_parser(name, help=summary)
+    administering_options(parser)
+    parser.set_defaults(carry_out=carry_out)
+    return parser
+
+
+def _whom(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="THEME", help="the theme that is read")
+    reader = parser.add_mutually_exclusive_group(required=True)
+    reader.add_argument("--to", metavar="THEME", help="the theme that reads")
+    reader.add_argument(
+        "--to-subject",
+        metavar="KEY",
+        help="the person or group that reads, in whatever theme: PLATFORM:CONTACT or the host's session key; - reads "
+        "it from standard input",
+    )
+
+
+def _list(given: argparse.Namespace) -> int:
+    """Print the grants."""
+    grants, policy = granting(given, _grants_and_policy)
+    if given.as_json:
+        print_json({"read_policy": policy, "grants": [_plain(each) for each in grants]})
+        return DONE
+    for line in _lines(grants, policy):
+        print(line)
+    return DONE
+
+
+def _add(given: argparse.Namespace) -> int:
+    """Let a grant stand."""
+    from hermes_memory.bootstrap.home import utc_now  # noqa: PLC0415 - the host imports this at every start
+
+    now = utc_now()
+    grant = _grant(given, expires_at=end_of(given.days, now))
+
+    async def work(desk: Granting) -> tuple[bool, ReadPolicy]:
+        return await desk.add(grant), await desk.policy()
+
+    is_new, policy = granting(given, work)
+    if given.as_json:
+        print_json({"granted": True, "new": is_new, "read_policy": policy, **_key(grant)})
+        return DONE
+    print(f"{_reader(grant)} may read {grant.source} {_until(grant)}")
+    if policy is ReadPolicy.OWN or (policy is ReadPolicy.OPEN and not isinstance(grant.reader, bytes)):
+        print(IDLE[policy])
+    return DONE
+
+
+def _revoke(given: argparse.Namespace) -> int:
+    """Take a grant back. 1: there was none."""
+    grant = _grant(given)
+    revoked = granting(given, lambda desk: desk.revoke(grant))
+    if given.as_json:
+        print_json({"revoked": revoked, **_key(grant)})
+    else:
+        did = "has no grant any more to read" if revoked else "had no grant to read"
+        print(f"{_reader(grant)} {did} {grant.source}")
+    return DONE if revoked else ERROR
+
+
+async def _grants_and_policy(desk: Granting) -> tuple[Sequence[StandingGrant], ReadPolicy]:
+    return await desk.grants(), await desk.policy()
+
+
+def granting(given: argparse.Namespace, work: Callable[[Granting], Awaitable[Answer]]) -> Answer:
+    """Open the database with the owner's rights, do the work, close it.
+
+    Raises:
+        ConfigurationError: The home has a database of an operator's and no login is named, or it is not fit.
+        StoreUnavailable: The database cannot be reached.
+    """
+    settings = settings_for(given)
+
+    async def opened() -> Answer:
+        from hermes_memory.adapters.postgres.granting import PostgresGranting  # noqa: PLC0415
+        from hermes_memory.bootstrap.administration import administered  # noqa: PLC0415
+
+        async with administered(settings, given.admin_dsn) as administrator:
+            return await work(PostgresGranting(administrator))
+
+    return anyio.run(opened)
+
+
+def _grant(given: argparse.Namespace, *, expires_at: datetime | None = None) -> Grant:
+    reader = _theme(given.to) if given.to_subject is None else _subject(given.to_subject, settings_for(given))
+    return Grant(reader=reader, source=_theme(given.source), expires_at=expires_at)
+
+
+def _theme(name: str) -> Theme:
+    theme = canonical_theme(name)
+    return theme if theme in SINKS else claim_theme(name)
+
+
+def _subject(key: str, settings: Settings) -> Subject:
+    from hermes_memory.bootstrap.home import installation_secret  # noqa: PLC0415 - the host imports this at every start
+
+    given = sys.stdin.readline() if key == "-" else key
+    if not given.strip():
+        raise InvalidInput("no key of a person or group was given", field="subject")
+    return subject_of_key(installation_secret(settings), given)
+
+
+def _lines(grants: Sequence[StandingGrant], policy: ReadPolicy) -> Iterator[str]:
+    from hermes_memory.bootstrap.home import utc_now  # noqa: PLC0415 - the host imports this at every start
+
+    now = utc_now()
+    yield f"read policy {policy}; {len(grants)} grants"
+    for each in grants:
+        end = "expired" if each.expired(now) else _until(each.grant)
+        yield f"{each.grant.source:24} may be read by {_reader(each.grant)} {end}, granted by {each.granted_by}"
+
+
+def _reader(grant: Grant) -> str:
+    return f"subject {grant.reader.hex()}" if isinstance(grant.reader, bytes) else f"theme {grant.reader}"
+
+
+def _until(grant: Grant) -> str:
+    return f"until {grant.expires_at.isoformat(timespec='seconds')}" if grant.expires_at else "for ever"
+
+
+def _key(grant: Grant) -> dict[str, object]:
+    subject = grant.reader.hex() if isinstance(grant.reader, bytes) else None
+    theme = None if subject else grant.reader
+    return {"source": grant.source, "reader": theme, "subject": subject, "expires_at": grant.expires_at}
+
+
+def _plain(each: StandingGrant) -> dict[str, object]:
+    return {**_key(each.grant), "granted_at": each.granted_at, "granted_by": each.granted_by}
