@@ -13,9 +13,12 @@ import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres.context import opening
+from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.postgres.text_search import BY_TEXT_IN_ONE_THEME, BY_TEXT_IN_SESSION
 from hermes_memory.adapters.postgres.vector_statements import near_statement
+from hermes_memory.adapters.stemming import snowball_stem
+from hermes_memory.domain.lexemes import MAX_QUERY_LEXEMES, Analyzer
 from hermes_memory.domain.model import (
     AllScope,
     Caller,
@@ -49,6 +52,7 @@ SHELVES = ["memory", "user", "turn"]
 LIMIT = 50
 ROWS = 600
 COMMON = ("alpha", "beta", "gamma")
+ANALYZER = Analyzer(stem=snowball_stem())
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +202,53 @@ async def test_the_graph_finds_what_the_exact_search_finds(
 
     assert wanted == 100
     assert found >= 95
+
+
+@pytest.mark.parametrize(
+    ("query", "is_found"),
+    [
+        ("log line 17: nothing to see\n" * 4_000 + "which needle?", True),
+        ("needle " + "'\"&|!()<->:*\\%_ " * 7_000, True),
+        ("'needle':* & !('haystack' | \\'); drop table x; --", True),
+        ("\" ' \\ & | ! ( ) <-> :* ; -- /* %", False),
+        ("whose was it and what is it that we were with", True),
+    ],
+    ids=["100 KB of log", "100 KB of operators", "operators and quotes", "operators alone", "stop words alone"],
+)
+async def test_whatever_is_asked_the_work_is_bounded_and_the_words_are_found(
+    store: PostgresStore, query: str, is_found: bool
+) -> None:
+    caller = Caller(theme=Theme("asked"))
+    await store.delivery.apply([add("the needle that we were looking for is with it", caller), add("hay", caller)])
+
+    lexemes = ANALYZER.query_lexemes(query)
+    found = await store.search.by_text(caller, CURRENT, lexemes, limit=5, timeout=PATIENCE)
+
+    assert len(lexemes) <= MAX_QUERY_LEXEMES
+    assert [hit.row.content for hit in found.hits] == (
+        ["the needle that we were looking for is with it"] if is_found else []
+    )
+
+
+@pytest.mark.parametrize("statement_cache_size", [100, 0])
+async def test_a_lexeme_is_looked_for_as_it_is_whatever_it_is_made_of(
+    installation: Installation, statement_cache_size: int
+) -> None:
+    words = ["it's", "\\", "''", "a:*", "!b", "c&d", "(", "<->", '"', "%", "plain"]
+    caller = Caller(theme=Theme(f"odd{statement_cache_size}"))
+    pool = Pool(installation.runtime_dsn, statement_cache_size=statement_cache_size)
+    try:
+        # With no budget every word but the rarest is counted in the rows' own words.
+        store = PostgresStore(pool, analyze=str.split, postings_budget=1)
+        await store.delivery.apply([add(" ".join(words), caller), *(add(f"{word} alone", caller) for word in words)])
+        hits = [
+            (await store.search.by_text(caller, CURRENT, [word, "alone"], limit=1, timeout=PATIENCE)).hits[0]
+            for word in words
+        ]
+    finally:
+        await pool.close()
+
+    assert [hit.row.content for hit in hits] == [f"{word} alone" for word in words]
 
 
 async def test_positions_and_index_keys_go_on_over_stretches_and_batches(store: PostgresStore) -> None:
