@@ -12,6 +12,7 @@ from hermes_memory.application.status import Status
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.cli.findings import Finding, Level
+from hermes_memory.cli.history_checks import history_finding
 from hermes_memory.cli.spool_checks import other_spools, spool_findings
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
 from hermes_memory.hermes.install import parcels
@@ -34,6 +35,8 @@ async def examine(home: Path, wait: float) -> Sequence[Finding]:
     try:
         async with open_memory(settings, wait=0) as memory:
             findings += [finding async for finding in _memory(memory, wait)]
+            if finding := await history_finding(settings, memory):
+                findings.append(finding)
     except HermesMemoryError as error:
         findings.append(Finding(check="home", level=Level.ERROR, message=str(error)))
     return findings

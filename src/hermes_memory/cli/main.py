@@ -12,12 +12,44 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NoReturn
 
-from hermes_memory.cli import add, demo, doctor, explain, grants, install, migrate, search, setup, spool, stats, themes
+from hermes_memory.cli import (
+    add,
+    demo,
+    doctor,
+    erase,
+    explain,
+    grants,
+    history,
+    install,
+    migrate,
+    search,
+    setup,
+    spool,
+    stats,
+    themes,
+    undo,
+)
 from hermes_memory.cli.exits import ERROR, USAGE, exit_for
 from hermes_memory.domain.errors import HermesMemoryError
 
 DISTRIBUTION: Final = "hermes-memory-postgres"
-VERBS: Final = (install, setup, migrate, doctor, stats, spool, add, search, explain, grants, themes, demo)
+VERBS: Final = (
+    install,
+    setup,
+    migrate,
+    doctor,
+    stats,
+    spool,
+    add,
+    search,
+    explain,
+    history,
+    undo,
+    erase,
+    grants,
+    themes,
+    demo,
+)
 
 Run = Callable[[argparse.Namespace], int]
 

@@ -30,7 +30,7 @@ async def count_all(connection: Connection, where: Conditions, values: Values) -
 async def _of_rows(connection: Connection, where: Conditions, values: Values) -> Mapping[str, int]:
     """Count what hangs on single rows, and on the operations that made or changed them."""
     found = await connection.fetch(where.fill(sql.DOOMED), *values)
-    counts = dict.fromkeys(("postings", "vectors", "jobs", "operations"), 0)
+    counts: dict[str, int] = dict.fromkeys(("postings", "vectors", "jobs", "operations"), 0)
     for theme in sorted({record["agent_identity"] for record in found}):
         own = [record for record in found if record["agent_identity"] == theme]
         ids = [record["id"] for record in own if record["id"] is not None]
@@ -44,9 +44,9 @@ async def _of_rows(connection: Connection, where: Conditions, values: Values) ->
 
 async def prove(connection: Connection, where: Conditions, values: Values) -> Sequence[Proof]:
     """Ask what is left. The transaction shows one moment."""
-    questions = {**sql.COUNTED, **(sql.COUNTED_WHOLE if where.whole else {})}
+    questions = [*sql.COUNTED.items(), *(sql.COUNTED_WHOLE.items() if where.whole else ())]
     proofs = []
-    for name, question in questions.items():
+    for name, question in questions:
         query = where.fill(question)
         left: int = await connection.fetchval(query, *values)
         proofs.append(Proof(store=name, query=" ".join(query.split()), remaining=left))

@@ -1,0 +1,137 @@
+"""Erasing for good: what waits in the home, what the database has, what waits again, and what shows that it is gone."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from hermes_memory.application.spool_desk import drop, walk
+from hermes_memory.application.worker import Worker
+from hermes_memory.domain.erasure import Certificate, Erasure, Proof, concerns, title
+from hermes_memory.domain.model import OperationId
+from hermes_memory.ports.erasure import Eraser
+from hermes_memory.ports.spool import Spool
+
+SETTLE_SECONDS: Final = 30.0
+"""For writes that had left the spool when it was looked through."""
+MIRRORED: Final = (
+    "{} of the entries mirror MEMORY.md or USER.md of a home: remove the lines there too, or they come back"
+)
+UNREADABLE: Final = (
+    "{} writes in the spool cannot be read, so nobody can tell whose they are: see `hermes-memory spool`"
+)
+SET_ASIDE: Final = "{} damaged files lie beside the spool: `hermes-memory spool purge --set-aside` removes them"
+UNSETTLED: Final = "a write that was under way when it began is not done yet: run it again"
+ELSEWHERE: Final = "what waits in the spools of other homes is not known here: run it there too"
+BACKUPS: Final = "backups, replicas behind and the server's own log keep what they have until they are renewed"
+
+
+class Erasing:
+    """Erases in a home and its database.
+
+    Args:
+        eraser: The database.
+        spools: Those of the home, for whatever database they are.
+        set_aside: Counts the damaged files beside them.
+        now: The time, aware.
+    """
+
+    def __init__(
+        self, eraser: Eraser, spools: Sequence[Spool], *, set_aside: Callable[[], int], now: Callable[[], datetime]
+    ) -> None:
+        self._eraser = eraser
+        self._spools = spools
+        self._set_aside = set_aside
+        self._now = now
+        self._worker = Worker()
+
+    async def preview(self, erasure: Erasure) -> Certificate:
+        """Tell what would be erased. Nothing is changed.
+
+        Raises:
+            StoreUnavailable, SchemaNotApplied, ConfigurationError: The database, or a spool, cannot be looked at.
+        """
+        started_at, started = self._now(), time.monotonic()
+        texts = await self._eraser.texts(erasure)
+        waiting, unreadable = await self._worker.call(lambda: self._found(erasure, texts))
+        counts = {**await self._eraser.count(erasure), **_numbers(waiting)}
+        kind, name = title(erasure)
+        return Certificate(
+            kind=kind,
+            name=name,
+            executed=False,
+            started_at=started_at,
+            seconds=time.monotonic() - started,
+            counts=counts,
+            notes=self._notes(unreadable, await self._eraser.mirrored(erasure)),
+        )
+
+    async def execute(self, erasure: Erasure) -> Certificate:
+        """Erase, and tell what was erased.
+
+        The spools are looked through before the database and after it: what is accepted meanwhile goes as well, and
+        what had left them by then is waited for.
+
+        Raises:
+            StoreUnavailable, SchemaNotApplied, ConfigurationError: It could not be done, or only in part. Run it again.
+        """
+        started_at, started = self._now(), time.monotonic()
+        texts = await self._eraser.texts(erasure)
+        mirrored = await self._eraser.mirrored(erasure)
+        dropped = await self._worker.call(lambda: self._dropped(erasure, texts))
+        settled = await self._eraser.settle(SETTLE_SECONDS)
+        erased = await self._eraser.erase(erasure)
+        dropped += await self._worker.call(lambda: self._dropped(erasure, texts))
+        left, unreadable = await self._worker.call(lambda: self._found(erasure, texts))
+        proofs = (*erased.proofs, *(_proof(name, found) for name, found in _numbers(left).items()))
+        kind, name = title(erasure)
+        return Certificate(
+            kind=kind,
+            name=name,
+            executed=True,
+            started_at=started_at,
+            seconds=time.monotonic() - started,
+            counts={**erased.counts, **{name: dropped[name] for name in ("waiting", "dead")}},
+            proofs=proofs,
+            complete=settled and not any(proof.remaining for proof in proofs),
+            notes=(*(() if settled else (UNSETTLED,)), *self._notes(unreadable, mirrored)),
+            erasure=erased.id,
+        )
+
+    def _found(
+        self, erasure: Erasure, texts: frozenset[str]
+    ) -> tuple[Mapping[str, Sequence[tuple[Spool, OperationId]]], int]:
+        """Return what the spools keep of it, and how much there is that cannot be read."""
+        found: dict[str, list[tuple[Spool, OperationId]]] = {"waiting": [], "dead": []}
+        unreadable = 0
+        for spool in self._spools:
+            for kept in walk(spool):
+                if kept.operation is None:
+                    unreadable += 1
+                elif concerns(erasure, kept.operation, texts):
+                    found["waiting" if kept.buried_at is None else "dead"].append((spool, kept.id))
+        return found, unreadable
+
+    def _dropped(self, erasure: Erasure, texts: frozenset[str]) -> Counter[str]:
+        dropped: Counter[str] = Counter()
+        found, _ = self._found(erasure, texts)
+        for name, doomed in found.items():
+            for spool in self._spools:
+                ids = [operation for place, operation in doomed if place is spool]
+                dropped[name] += drop(spool, ids, dead_only=False)
+        return dropped
+
+    def _notes(self, unreadable: int, mirrored: int) -> tuple[str, ...]:
+        numbers = ((MIRRORED, mirrored), (UNREADABLE, unreadable), (SET_ASIDE, self._set_aside()))
+        return (*(note.format(number) for note, number in numbers if number), ELSEWHERE, BACKUPS)
+
+
+def _numbers(found: Mapping[str, Sequence[object]]) -> Mapping[str, int]:
+    return {name: len(kept) for name, kept in found.items()}
+
+
+def _proof(name: str, remaining: int) -> Proof:
+    return Proof(store=name, query=f"every operation of the home's spools that is {name}", remaining=remaining)

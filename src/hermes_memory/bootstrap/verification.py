@@ -1,0 +1,70 @@
+"""Verifying the history of a home's database against its own seals and what was published of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.published_heads import published
+from hermes_memory.bootstrap.administration import administered
+from hermes_memory.bootstrap.destination import destination_of
+from hermes_memory.bootstrap.home import published_heads_path, state_folder
+from hermes_memory.domain.chain import Flaw, Head, verify
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was looked at, and what does not hold.
+
+    Attributes:
+        unsealed: Changes that nothing binds yet.
+        published: Heads that were compared.
+    """
+
+    themes: int
+    changes: int
+    seals: int
+    unsealed: int
+    published: int
+    flaws: Sequence[Flaw]
+
+
+async def verify_history(settings: Settings, admin_dsn: str | None, against: Sequence[Path] | None) -> Verification:
+    """Read all changes and seals, hash them anew, and compare.
+
+    Args:
+        against: Files of published heads; by default the home's own.
+
+    Raises:
+        ConfigurationError: A file cannot be read, or the login is not fit.
+        StoreUnavailable, SchemaNotApplied: The database cannot be read.
+    """
+    heads = _heads(settings, against)
+    themes = changes = seals = unsealed = 0
+    flaws: list[Flaw] = []
+    known = set()
+    async with administered(settings, admin_dsn) as administrator:
+        async for theme, links, chain in histories(administrator):
+            known.add(theme)
+            themes, changes, seals = themes + 1, changes + len(links), seals + len(chain)
+            unsealed += sum(link.seal is None for link in links)
+            flaws += verify(theme, links, chain, heads)
+    for head in heads:
+        if head.theme not in known:
+            flaws.append(Flaw(theme=head.theme, seal=head.seal, change=None, what="a published seal is missing"))
+    return Verification(
+        themes=themes, changes=changes, seals=seals, unsealed=unsealed, published=len(heads), flaws=flaws
+    )
+
+
+def _heads(settings: Settings, against: Sequence[Path] | None) -> Sequence[Head]:
+    if against is None:
+        return published(published_heads_path(state_folder(settings), destination_of(settings)))
+    for path in against:
+        if not path.exists():
+            raise ConfigurationError(f"there is no file {path}")
+    return [head for path in against for head in published(path)]

@@ -1,0 +1,111 @@
+"""`erase`: take a person, a theme, a session or an entry out of the memory for good."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.exits import DONE, WORK_REMAINS
+from hermes_memory.domain.erasure import Certificate, Erasure, WholeSubject, entry_named, session_named, theme_named
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.subject_keys import subject_of_key
+
+if TYPE_CHECKING:
+    from hermes_memory.settings import Settings
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("erase", help="erase for good; shows what it would do unless told to --execute")
+    home_option(parser)
+    json_option(parser)
+    parser.add_argument(
+        "--subject",
+        metavar="KEY",
+        help="a person or group: PLATFORM:CONTACT or the host's session key; - reads it from standard input",
+    )
+    parser.add_argument(
+        "--theme", metavar="NAME", help="a whole theme; with --session, the session of that theme alone"
+    )
+    parser.add_argument("--session", metavar="ID", help="a conversation")
+    parser.add_argument("--entry", metavar="ID", help="one durable memory, with its history")
+    parser.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
+    parser.add_argument("--execute", action="store_true", help="do it")
+    parser.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Print the certificate. 3: it was not told to execute and there is something to erase, or something is left."""
+    settings = settings_for(given)
+    erasure = _erasure(given, settings)
+    certificate = anyio.run(_certify, settings, erasure, given.admin_dsn, given.execute)
+    if given.as_json:
+        print_json(certificate)
+    else:
+        for line in certificate_lines(certificate):
+            print(line)
+    if certificate.executed:
+        return DONE if certificate.complete else WORK_REMAINS
+    return WORK_REMAINS if any(certificate.counts.values()) else DONE
+
+
+def certificate_lines(certificate: Certificate) -> list[str]:
+    """Return a certificate as a person reads it."""
+    did = "erased" if certificate.executed else "would erase"
+    lines = [f"{did} {certificate.kind} {certificate.name}: {_told(certificate.counts)}"]
+    if certificate.executed:
+        left = {proof.store: proof.remaining for proof in certificate.proofs if proof.remaining}
+        lines.append(f"left afterwards: {_told(left)}")
+        lines.append(f"took {certificate.seconds:.1f} s; noted as {certificate.erasure}")
+    elif any(certificate.counts.values()):
+        lines.append("To do it: the same with --execute. There is no way back.")
+    return [*lines, *(f"note: {note}" for note in certificate.notes)]
+
+
+def _told(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing"
+
+
+def _erasure(given: argparse.Namespace, settings: Settings) -> Erasure:
+    named = [name for name in ("subject", "theme", "session", "entry") if getattr(given, name) is not None]
+    if len(named) != 1 and set(named) != {"session", "theme"}:
+        raise InvalidInput("name one of --subject, --theme, --session and --entry")
+    if given.session is not None:
+        return session_named(given.session, given.theme)
+    if given.theme is not None:
+        return theme_named(given.theme)
+    if given.entry is not None:
+        return entry_named(given.entry)
+    return WholeSubject(subject=_subject(given.subject, settings))
+
+
+def _subject(key: str, settings: Settings) -> Any:
+    from hermes_memory.bootstrap.home import installation_secret  # noqa: PLC0415 - the host imports this at every start
+
+    return subject_of_key(installation_secret(settings), sys.stdin.readline() if key == "-" else key)
+
+
+async def _certify(settings: Settings, erasure: Erasure, admin_dsn: str | None, execute: bool) -> Certificate:
+    from hermes_memory.adapters.postgres.erasure import PostgresEraser  # noqa: PLC0415
+    from hermes_memory.application.erase import Erasing  # noqa: PLC0415
+    from hermes_memory.bootstrap.administration import administered  # noqa: PLC0415
+    from hermes_memory.bootstrap.home import utc_now  # noqa: PLC0415
+    from hermes_memory.bootstrap.spools import destinations, existing_spool  # noqa: PLC0415
+
+    with ExitStack() as opened:
+        names: list[str | None] = [*destinations(settings)] or [None]
+        spools = [opened.enter_context(closing(existing_spool(settings, name))) for name in names]
+        async with administered(settings, admin_dsn) as administrator:
+            erasing = Erasing(
+                PostgresEraser(administrator),
+                spools,
+                set_aside=lambda: sum(len(spool.set_aside()) for spool in spools),
+                now=utc_now,
+            )
+            return await (erasing.execute(erasure) if execute else erasing.preview(erasure))

@@ -1,0 +1,254 @@
+"""`erase`, `history` and `undo` as an operator types them, on a real Postgres and in a home with its spool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import anyio
+import asyncpg
+import pytest
+
+from hermes_memory import Caller, Origin, Settings, Target, Theme, open_memory
+from hermes_memory.bootstrap.home import open_local_half
+from hermes_memory.bootstrap.verification import verify_history
+from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
+from hermes_memory.cli.main import main
+from tests.support.command import Ran
+from tests.support.postgres_store import Installation
+
+PHONE = "+4915550104711"
+TEST_WORDS = "zebra"
+
+
+Command: TypeAlias = Callable[..., Ran]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command in this process: what a process of its own costs is the same for every verb."""
+
+    def run(*arguments: str) -> Ran:
+        capsys.readouterr()
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return Ran(code=code, out=out, err=err)
+
+    return run
+
+
+def expect(ran: Ran, code: int) -> Ran:
+    assert ran.code == code, ran.err + ran.out
+    return ran
+
+
+async def filled(settle: float = 60) -> None:
+    async with open_memory(Settings()) as memory:
+        ana = memory.subject_for("whatsapp", PHONE)
+        talk = memory.view("support", session="s1", subject=ana)
+        await talk.remember(f"{TEST_WORDS} is the code")
+        await talk.capture_turn(f"my {TEST_WORDS} is ill", role="user")
+        desk = memory.view("support", session="s2")
+        entry = await desk.remember("The launch is on 3 May")
+        await desk.replace(entry.id, "The launch is on 9 May")
+        assert await memory.settled(timeout=settle)
+        await memory.services.sealing.seal()
+
+
+@pytest.mark.usefixtures("served")
+def test_a_person_is_erased_from_home_and_database_and_the_certificate_shows_it(
+    database: Installation, home: Path, command: Command
+) -> None:
+    anyio.run(filled)
+    half = open_local_half(Settings())
+    ana = half.subject_for("whatsapp", PHONE)
+    waiting = Caller(theme=Theme("support"), subject=ana)
+    half.acceptor.add(waiting, f"{TEST_WORDS} waits", target=Target.MEMORY, origin=Origin.USER)
+    half.acceptor.add(Caller(theme=Theme("support")), "it stays", target=Target.MEMORY, origin=Origin.USER)
+    half.spool.close()
+    arguments = ("erase", "--subject", f"whatsapp:{PHONE}", "--admin-dsn", database.admin_dsn)
+    preview = expect(command(*arguments, "--json"), WORK_REMAINS)
+    text = expect(command(*arguments), WORK_REMAINS)
+    done = expect(command(*arguments, "--execute", "--json"), DONE)
+    spooled = b"".join(path.read_bytes() for path in (home / "hermes-memory" / "spool").iterdir())
+    nothing = expect(command(*arguments), DONE)
+    verified = expect(command("history", "verify", "--admin-dsn", database.admin_dsn), DONE)
+    doctor = command("doctor", "--json")
+
+    counts = {name: count for name, count in preview.document["counts"].items() if count}
+    assert {name: count for name, count in done.document["counts"].items() if count} == counts
+    assert (counts["entries"], counts["turns"], counts["changes"], counts["waiting"]) == (1, 1, 1, 1)
+    assert done.document["complete"] is True
+    assert {proof["remaining"] for proof in done.document["proofs"]} == {0}
+    assert "would erase subject" in text.out
+    assert ": nothing" in nothing.out
+    assert "all holds" in verified.out
+    (told,) = [finding for finding in doctor.document["findings"] if finding["check"] == "history"]
+    assert told["level"] == "ok"
+    for printed in (preview.out, text.out, done.out, doctor.out):
+        assert PHONE not in printed
+    assert b"it stays" in spooled
+    assert f"{TEST_WORDS} waits".encode() not in spooled
+    assert anyio.run(words_left, database, TEST_WORDS, ana.hex(), PHONE) == []
+
+
+async def words_left(database: Installation, *words: str) -> list[str]:
+    """Return the tables that hold one of the words in any row."""
+    connection = await asyncpg.connect(database.admin_dsn)
+    try:
+        tables: list[Any] = await connection.fetch(
+            "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+            "where n.nspname = 'hermes_memory' and c.relkind in ('r', 'p') and not c.relispartition"
+        )
+        return [
+            table
+            for (table,) in tables
+            for word in words
+            if await connection.fetchval(f"select exists (select from {table} t where strpos(t::text, $1) > 0)", word)
+        ]
+    finally:
+        await connection.close()
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    "selector",
+    [
+        (),
+        ("--theme", ""),
+        ("--theme", "mark%"),
+        ("--theme", "*"),
+        ("--theme", "all"),
+        ("--session", " "),
+        ("--session", "s?"),
+        ("--entry", "not-an-id"),
+        ("--subject", ""),
+        ("--subject", "whatsapp:*"),
+        ("--subject", "nobody in particular"),
+        ("--theme", "a", "--entry", "b"),
+    ],
+)
+def test_whatever_names_not_exactly_one_thing_is_refused(selector: tuple[str, ...]) -> None:
+    assert main(["erase", *selector, "--execute", "--admin-dsn", "postgresql://nobody@127.0.0.1:9/nowhere"]) == USAGE
+
+
+@pytest.mark.usefixtures("served")
+def test_erasing_takes_a_login_with_the_owners_rights(database: Installation, command: Command) -> None:
+    unnamed = expect(command("erase", "--theme", "support"), USAGE)
+    unfit = expect(command("erase", "--theme", "support", "--admin-dsn", database.runtime_dsn), USAGE)
+
+    assert "--admin-dsn" in unnamed.err
+    assert "hermes_memory_owner" in unfit.err
+
+
+TAMPERINGS = {
+    "a change was altered": "update hermes_memory.history set new_content = 'forged' where new_content like '%9 May'",
+    "a change was removed": "delete from hermes_memory.history where new_content like '%9 May'",
+    "a change was inserted": """
+        insert into hermes_memory.history
+        select (jsonb_populate_record(h, jsonb_build_object('id', gen_random_uuid()))).*
+          from hermes_memory.history h where new_content like '%9 May'""",
+    "a seal is missing": "delete from hermes_memory.seals where seal = 1",
+    "a seal was altered": "update hermes_memory.seals set root = sha256('forged') where seal = 2",
+    "a published seal is missing": """
+        with gone as (delete from hermes_memory.seals where seal = 2 returning seal)
+        delete from hermes_memory.history where seal in (select seal from gone)""",
+    "texts vanished that no erasure is on record for": """
+        update hermes_memory.history set new_content = null, old_content = null, salt = null,
+               erasure = gen_random_uuid() where new_content like '%9 May'""",
+    "a text vanished without an erasure": """
+        update hermes_memory.history set new_content = null, old_content = null, salt = null
+         where new_content like '%9 May'""",
+}
+
+
+@pytest.mark.usefixtures("served")
+def test_every_tampering_in_sql_is_found_and_named(database: Installation, command: Command) -> None:
+    anyio.run(filled)
+    anyio.run(more)
+    verify = ("history", "verify", "--json", "--admin-dsn")
+    clean = expect(command(*verify, database.admin_dsn), DONE).document
+    found = {}
+    for what, tampering in TAMPERINGS.items():
+        found[what] = anyio.run(tampered, database, tampering)
+
+    assert clean["flaws"] == []
+    assert clean["seals"] == 2
+    for what, (code, flaws) in found.items():
+        assert code == ERROR
+        assert what in {flaw["what"] for flaw in flaws}, (what, flaws)
+        assert {flaw["theme"] for flaw in flaws} == {"support"}
+
+
+async def more() -> None:
+    async with open_memory(Settings()) as memory:
+        await memory.view("support").remember("The launch is delayed")
+        await memory.services.sealing.seal()
+
+
+async def tampered(database: Installation, statement: str) -> tuple[int, list[dict[str, Any]]]:
+    async with database.copy() as copied:
+        await copied.administer(statement)
+        report = await verify_history(Settings(), copied.admin_dsn, None)
+    return (ERROR if report.flaws else DONE), [{"theme": flaw.theme, "what": flaw.what} for flaw in report.flaws]
+
+
+@pytest.mark.usefixtures("served")
+def test_a_chain_that_was_made_anew_is_told_from_the_published_one(
+    database: Installation, home: Path, command: Command
+) -> None:
+    anyio.run(filled)
+    (heads,) = (home / "hermes-memory").glob("history-heads-*.jsonl")
+    kept = home / "kept.jsonl"
+    kept.write_bytes(heads.read_bytes())
+    heads.unlink()
+    anyio.run(
+        database.administer,
+        """with unsealed as (update hermes_memory.history set seal = null where true)
+           delete from hermes_memory.seals""",
+    )
+    anyio.run(database.administer, "select count(*) from hermes_memory.seal_history(1000)")
+    alone = expect(command("history", "verify", "--admin-dsn", database.admin_dsn), DONE)
+    against = command("history", "verify", "--admin-dsn", database.admin_dsn, "--against", str(kept))
+    heads.write_bytes(kept.read_bytes())
+    doctor = command("doctor", "--json")
+
+    assert "all holds" in alone.out
+    expect(against, ERROR)
+    assert "the chain is not the published one" in against.out
+    (told,) = [finding for finding in doctor.document["findings"] if finding["check"] == "history"]
+    assert told["level"] == "error"
+    assert "support" in told["message"]
+
+
+@pytest.mark.usefixtures("served")
+def test_history_is_told_and_a_change_taken_back_from_the_command_line(command: Command) -> None:
+    anyio.run(filled)
+    told = expect(command("history", "--theme", "support", "--json"), DONE).document["changes"]
+    private = expect(command("history", "--theme", "support", "--subject", f"whatsapp:{PHONE}", "--json"), DONE)
+    shown = expect(command("undo", told[0]["row"], "--theme", "support"), WORK_REMAINS)
+    undone = expect(
+        command("undo", told[0]["operation"], "--theme", "support", "--reason", "wrong date", "--execute"), DONE
+    )
+    after = expect(command("history", told[0]["row"], "--theme", "support"), DONE)
+    hidden = command("history", told[0]["row"], "--theme", "sales-ghost", "--subject", f"whatsapp:{PHONE}")
+
+    assert [(change["before"], change["after"]) for change in told] == [
+        ("The launch is on 3 May", "The launch is on 9 May"),
+        (None, "The launch is on 3 May"),
+    ]
+    assert f"{TEST_WORDS} is the code" in {change["after"] for change in private.document["changes"]}
+    assert "would take back" in shown.out
+    assert "it stands as" in undone.out
+    assert "The launch is on 9 May -> The launch is on 3 May" in after.out.splitlines()[0]
+    assert "wrong date" in after.out.splitlines()[0]
+    assert hidden.code != DONE
+
+
+def test_the_embedded_database_needs_no_login_to_erase_in(home: Path, command: Command) -> None:
+    expect(command("add", f"the {TEST_WORDS} is here", "--sync", "--theme", "support"), DONE)
+    done = expect(command("erase", "--theme", "support", "--execute", "--json"), DONE).document
+
+    assert done["counts"]["entries"] == 1
+    assert done["complete"] is True
