@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test soak matrix check docs bench-writes bench-recall clean
+.PHONY: help setup demo test test-pgbouncer soak matrix check docs bench-writes bench-recall clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -23,6 +23,9 @@ demo: $(READY) ## See three agents and two contacts remember, through a crash
 
 test: $(READY) ## Run all tests against real parts
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-pgbouncer: $(READY) ## Try wall, library and provider through PgBouncer, which the system has to have
+	@$(BIN)/python -m pytest tests/acceptance/check_pgbouncer.py
 
 soak: $(READY) ## Kill and cut everything at random for half an hour; FAULTS_SEED=n repeats, FAULTS_SECONDS=n shortens
 	@FAULTS_SECONDS=$${FAULTS_SECONDS:-1800} $(BIN)/python -m pytest -s tests/faults/test_nemesis.py
