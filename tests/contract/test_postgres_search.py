@@ -47,6 +47,7 @@ from hermes_memory.testing.making import (
 )
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import ANALYZE, Installation, migrated
+from tests.support.scans import watched
 
 SHELVES = ["memory", "user", "turn"]
 LIMIT = 50
@@ -249,6 +250,20 @@ async def test_a_lexeme_is_looked_for_as_it_is_whatever_it_is_made_of(
         await pool.close()
 
     assert [hit.row.content for hit in hits] == [f"{word} alone" for word in words]
+
+
+async def test_a_plan_that_was_made_while_there_was_nothing_leads_by_indexes_later(server: TestServer) -> None:
+    async with migrated(server) as place, place.store() as store:
+        await store.search.by_text(DESK, CURRENT, ANALYZE("note"), limit=5, timeout=PATIENCE)
+        await store.delivery.apply([add(f"note {number}") for number in range(50)])
+        with watched() as seen:
+            found = await store.search.by_text(DESK, CURRENT, ANALYZE("note 17"), limit=5, timeout=PATIENCE)
+
+    looked = seen[BY_TEXT_IN_ONE_THEME]
+    assert found.hits[0].row.content == "note 17"
+    assert looked.sequential == set()
+    assert dict(looked.partitions).keys() >= {"term_blocks", "memory_entries"}
+    assert set(looked.partitions.values()) == {1}
 
 
 async def test_positions_and_index_keys_go_on_over_stretches_and_batches(store: PostgresStore) -> None:
