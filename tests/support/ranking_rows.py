@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from hermes_memory.domain.bm25 import QueryStatistics
-from hermes_memory.domain.fusion import CosineCalibration, Ranked
+from hermes_memory.domain.fusion import Ranked
 from hermes_memory.domain.model import Entry, Origin, Role, Row, RowId, SessionId, Subject, Target, Theme, Turn
+from hermes_memory.domain.weights import CosineCalibration
 
 NOW = datetime(2024, 6, 1, 12, 0, tzinfo=UTC)
 CALIBRATION = CosineCalibration(unrelated=0.2, related=0.7)

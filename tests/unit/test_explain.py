@@ -16,10 +16,11 @@ from hermes_memory.application.answers import Fate
 from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.view import View
 from hermes_memory.domain.errors import InvalidInput, NotVisible, StoreUnavailable
-from hermes_memory.domain.fusion import Fusion, RankingWeights
+from hermes_memory.domain.fusion import Fusion, score_of
 from hermes_memory.domain.model import Caller, Kind, ReadPolicy, RowId, TraceId
 from hermes_memory.domain.operations import ById, Operation
 from hermes_memory.domain.ranking import RankingPolicy
+from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.testing.making import (
     DESK,
     DESK_WITH_ANA,
@@ -106,7 +107,7 @@ async def test_each_verdict_tells_rank_scores_and_the_row_as_it_is(bench: Bench)
     assert best.bm25 is not None
     assert best.bm25 > 0
     assert best.cosine is not None
-    assert best.parts.keys() == {"text", "cosine", "entry"}
+    assert best.parts.keys() == {"text", "cosine", "entry", "length"}
 
 
 @pytest.mark.parametrize("fusion", Fusion)
@@ -122,7 +123,7 @@ async def test_the_parts_the_decay_and_the_lift_make_up_the_score(fusion: Fusion
 
     assert len(told.verdicts) == 4
     for verdict in told.verdicts:
-        own = sum(verdict.parts.values()) / told.ceiling * verdict.decay
+        own = score_of(verdict.parts, ceiling=told.ceiling, support=told.support, decay=verdict.decay)
         assert verdict.score == pytest.approx(own + verdict.lift)
         assert (verdict.decay < 1) is (fusion is Fusion.SCORES)
     (lifted,) = [verdict for verdict in told.verdicts if verdict.lift > 0]

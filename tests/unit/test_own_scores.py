@@ -43,15 +43,18 @@ def entry(content: str) -> Entry:
     )
 
 
-STATISTICS = QueryStatistics(lexemes=("vault",), documents=10, average_length=4.0, frequencies={"vault": 2})
+STATISTICS = QueryStatistics(lexemes=("tower", "vault"), documents=10, average_length=4.0, frequencies={"vault": 2})
 
 
 def test_own_scores_are_those_of_the_text_leg() -> None:
     row = entry("the vault and its vault door")
     lexemes = new_analyzer().analyze(indexed_row(row))
 
-    assert OwnScores(new_analyzer()).score(row, STATISTICS) == bm25(Counter(lexemes), len(lexemes), STATISTICS) > 0
-    assert OwnScores(new_analyzer()).score(entry("a rocket"), STATISTICS) == 0
+    score = bm25(Counter(lexemes), len(lexemes), STATISTICS)
+
+    assert score > 0
+    assert OwnScores(new_analyzer()).score(row, STATISTICS) == (score, 0b10)
+    assert OwnScores(new_analyzer()).score(entry("a rocket"), STATISTICS) == (0, 0)
 
 
 def test_a_row_is_analysed_once_and_again_only_when_its_content_has_changed() -> None:
@@ -62,7 +65,7 @@ def test_a_row_is_analysed_once_and_again_only_when_its_content_has_changed() ->
     changed = scores.score(replace(row, content="a rocket"), STATISTICS)
 
     assert (once, len(analyzer.analysed)) == (1, 2)
-    assert first[0] > 0 == changed
+    assert first[0].bm25 > 0 == changed.bm25
 
 
 def test_only_so_many_rows_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

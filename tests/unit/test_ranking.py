@@ -71,7 +71,7 @@ def test_the_same_exchange_many_times_leaves_room_for_other_hits() -> None:
 def test_scores_that_are_no_numbers_change_nothing_for_the_others() -> None:
     candidates = [
         Candidate(row=entry(1, "one"), bm25=math.nan, cosine=math.nan),
-        Candidate(row=entry(2, "two"), bm25=0.5 * BEST, cosine=math.nan),
+        Candidate(row=entry(2, "two"), bm25=0.9 * BEST, cosine=math.nan),
         Candidate(row=entry(3, "three"), bm25=math.nan, cosine=0.9),
     ]
 

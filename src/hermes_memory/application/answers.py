@@ -90,6 +90,7 @@ class Trace:
         vector: The question's, when there was an embedder to make it.
         placed: All candidates in their final order.
         ceiling: What the sum of the parts is divided by.
+        support: How much the best row has of its own, 0 to 1; None without a candidate, and where ranks were fused.
         timings: Seconds by stage.
         problems: What degraded the answer, one sentence each.
     """
@@ -107,6 +108,7 @@ class Trace:
     vector: Sequence[float] | None = field(repr=False)
     placed: tuple[Placed, ...]
     ceiling: float
+    support: float | None = None
     timings: Mapping[str, float]
     problems: tuple[str, ...]
 

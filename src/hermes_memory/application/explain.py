@@ -108,6 +108,7 @@ def _explanation(trace: Trace, verdicts: tuple[Verdict, ...]) -> Explanation:
         candidates=trace.candidates,
         fates=_fates(trace),
         ceiling=trace.ceiling,
+        support=trace.support,
         verdicts=verdicts,
         left_out=len(trace.placed) - len(verdicts),
         timings=trace.timings,

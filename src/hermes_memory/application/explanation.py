@@ -33,7 +33,9 @@ class Word:
 class Verdict:
     """What became of one memory in an answer, and why.
 
-    Where it was a candidate, `score` is `sum(parts) / ceiling * decay + lift`, the ceiling being the explanation's.
+    Where it was a candidate, `score` is `sqrt(sum(parts) / ceiling * support) * decay + lift`, the ceiling and the
+    support being the explanation's, and a sum below 0 counting as 0. Where ranks were fused there is no support, and
+    it is `sum(parts) / ceiling * decay + lift`.
 
     Attributes:
         fate: Returned, or the reason why not.
@@ -87,7 +89,8 @@ class Explanation:
         mean_length: Their mean length in lexemes.
         candidates: How many rows each leg found, by its name.
         fates: How many candidates met which fate.
-        ceiling: The sum of parts that scores 1.
+        ceiling: The highest sum of parts there can be.
+        support: How much the best candidate has of its own, 0 to 1: how good the answer is as a whole.
         verdicts: The best-ranked candidates.
         left_out: How many more there were.
         timings: Seconds by stage.
@@ -105,6 +108,7 @@ class Explanation:
     candidates: Mapping[str, int]
     fates: Mapping[Fate, int]
     ceiling: float
+    support: float | None
     verdicts: tuple[Verdict, ...]
     left_out: int
     timings: Mapping[str, float]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hermes_memory.application.answers import Fate, Placed, Trace
 from hermes_memory.application.explanation import Verdict
+from hermes_memory.domain.fusion import score_of
 from hermes_memory.domain.model import Entry, Row, RowId
 
 GONE: Final = "it is no longer there, or no longer yours to see"
@@ -50,7 +51,7 @@ def standing_in_legs(trace: Trace, row: RowId) -> dict[str, Any]:
 
 
 def _placed(trace: Trace, placed: Placed, rank: int) -> Verdict:
-    own = sum(placed.parts.values()) / trace.ceiling * placed.decay
+    own = score_of(placed.parts, ceiling=trace.ceiling, support=trace.support, decay=placed.decay)
     lift = 0.0 if math.isclose(placed.score, own) else placed.score - own
     verdict = Verdict(
         id=placed.row,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
+from hermes_memory.domain.coverage import mask_of
 from hermes_memory.domain.lexemes import Analyzer, indexed_row
 from hermes_memory.domain.model import Row, RowId
 
 ROWS_KEPT: Final = 4_096
+
+
+class OwnScore(NamedTuple):
+    """The BM25 score of a row, and which of the question's lexemes it holds: bit i stands for the i-th."""
+
+    bm25: float
+    held: int
 
 
 class OwnScores:
@@ -20,12 +28,12 @@ class OwnScores:
         self._analyzer = analyzer
         self._analysed: OrderedDict[RowId, tuple[str, Mapping[str, int], int]] = OrderedDict()
 
-    def score(self, row: Row, statistics: QueryStatistics) -> float:
-        """Return the BM25 score of a row for a query."""
+    def score(self, row: Row, statistics: QueryStatistics) -> OwnScore:
+        """Return the BM25 score of a row for a query, and which of its lexemes it holds."""
         known = self._analysed.get(row.id)
         if known is None or known[0] != row.content:
             lexemes = self._analyzer.analyze(indexed_row(row))
             known = self._analysed[row.id] = (row.content, Counter(lexemes), len(lexemes))
             while len(self._analysed) > ROWS_KEPT:
                 self._analysed.popitem(last=False)
-        return bm25(known[1], known[2], statistics)
+        return OwnScore(bm25(known[1], known[2], statistics), mask_of(map(known[1].__contains__, statistics.lexemes)))

@@ -15,14 +15,16 @@ from hermes_memory.application.answers import RecallRequest, RecallResult
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.traces import place
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
+from hermes_memory.domain.coverage import mask_of
 from hermes_memory.domain.errors import NotVisible
-from hermes_memory.domain.fusion import Candidate, CosineCalibration, Fusion
+from hermes_memory.domain.fusion import Candidate, Fusion
 from hermes_memory.domain.history import Change
 from hermes_memory.domain.lexemes import Analyzer, head_and_tail, indexed_row
 from hermes_memory.domain.model import Caller, Entry, Kind, OperationId, RowId, Scope, TraceId
 from hermes_memory.domain.ranking import RankingPolicy, order
+from hermes_memory.domain.weights import CosineCalibration
 from hermes_memory.ports.history import HistoryReader
-from hermes_memory.ports.reading import Search, SearchSpace, TextMatches
+from hermes_memory.ports.reading import Search, SearchSpace, TextHit, TextMatches
 
 MOST_CHANGES: Final = 1_000
 """Changes of one memory that are looked at."""
@@ -104,8 +106,9 @@ class Past:
         if lexemes and Kind.TURN in request.space.kinds:
             turns = await self._turns(request, lexemes, moment, left=deadline - anyio.current_time())
         statistics = _statistics(lexemes, [words for _, words in counted], turns)
-        candidates = [*_scored(counted, statistics), *(Candidate(row=hit.row, bm25=hit.bm25) for hit in turns.hits)]
-        ranked = order(candidates, statistics, NO_COSINES, moment, self._ranking)
+        candidates = [*_scored(counted, statistics), *map(_said, turns.hits)]
+        question = head_and_tail(request.query)
+        ranked = order(candidates, statistics, NO_COSINES, moment, self._ranking, question=question)
         floor = request.floor if self._ranking.fusion is Fusion.SCORES else 0.0
         hits, _ = place(ranked, request, floor)
         return RecallResult(hits=tuple(hits), degraded=tuple(notes), trace_id=TraceId(uuid4()))
@@ -164,5 +167,13 @@ def _statistics(lexemes: tuple[str, ...], entries: Sequence[Mapping[str, int]], 
 
 
 def _scored(counted: Sequence[tuple[Entry, Counter[str]]], statistics: QueryStatistics) -> list[Candidate]:
-    scores = ((entry, bm25(words, words.total(), statistics)) for entry, words in counted)
-    return [Candidate(row=entry, bm25=score) for entry, score in scores if score > 0]
+    scores = ((entry, words, bm25(words, words.total(), statistics)) for entry, words in counted)
+    return [
+        Candidate(row=entry, bm25=score, held=mask_of(map(words.__contains__, statistics.lexemes)))
+        for entry, words, score in scores
+        if score > 0
+    ]
+
+
+def _said(hit: TextHit) -> Candidate:
+    return Candidate(row=hit.row, bm25=hit.bm25, held=hit.held)

@@ -14,7 +14,7 @@ import anyio
 
 from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
 from hermes_memory.application.breaker import Breaker
-from hermes_memory.application.own_scores import OwnScores
+from hermes_memory.application.own_scores import OwnScore, OwnScores
 from hermes_memory.application.traces import Traces, parted, place, withheld
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.errors import (
@@ -23,10 +23,11 @@ from hermes_memory.domain.errors import (
     EmbeddingRejected,
     HermesMemoryError,
 )
-from hermes_memory.domain.fusion import Candidate, CosineCalibration, Fusion, Ranked
+from hermes_memory.domain.fusion import Candidate, Fusion, Ranked
 from hermes_memory.domain.lexemes import Analyzer, head_and_tail
 from hermes_memory.domain.model import Caller, Row, RowId, TraceId
 from hermes_memory.domain.ranking import RankingPolicy, order
+from hermes_memory.domain.weights import CosineCalibration
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
 from hermes_memory.ports.reading import Search, TextMatches, VectorHit
 
@@ -40,6 +41,7 @@ UNMEASURED: Final = CosineCalibration(unrelated=0.3, related=0.9)
 """Cautious levels for a model whose own are not measured yet."""
 LEG_SHARE: Final = 0.9
 """Share of the deadline that the legs may use; the rest is for ranking."""
+_NO_WORDS: Final = (None, 0)
 EMBED_SHARE: Final = 0.7
 """Share of a leg's time that the embedder may take; the rest is for the search."""
 
@@ -210,18 +212,24 @@ class Recall:
 
     def _rank(self, request: RecallRequest, statistics: QueryStatistics, gathered: _Gathered) -> Sequence[Ranked]:
         candidates, gathered.withheld = parted(self._candidates(gathered, statistics), request)
-        return order(candidates, statistics, self._calibration(), self._now(), self._ranking)
+        question = head_and_tail(request.query)
+        return order(candidates, statistics, self._calibration(), self._now(), self._ranking, question=question)
 
     def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
-        scores = {hit.row.id: hit.bm25 for hit in (gathered.text.hits if gathered.text else ())}
+        text = gathered.text.hits if gathered.text else ()
+        scores = {hit.row.id: OwnScore(hit.bm25, hit.held) for hit in text}
         cosines = {**_by_cosine(gathered.near or ()), **gathered.cosines}
-        rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in (gathered.text.hits if gathered.text else ())}
+        rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in text}
         rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
         if len(scores) >= TEXT_CANDIDATES:
             # Without room to spare, the text leg has left out rows that hold words of the query as well.
             left_out = {key: self._own.score(row, statistics) for key, row in rows.items() if key not in scores}
-            scores.update({key: score for key, score in left_out.items() if score > 0})
-        return [Candidate(row=row, bm25=scores.get(key), cosine=cosines.get(key)) for key, row in rows.items()]
+            scores.update({key: score for key, score in left_out.items() if score.bm25 > 0})
+        return [
+            Candidate(row=row, bm25=bm25, held=held, cosine=cosines.get(key))
+            for key, row in rows.items()
+            for bm25, held in (scores.get(key, _NO_WORDS),)
+        ]
 
     def _calibration(self) -> CosineCalibration:
         generation = self._generation
@@ -250,6 +258,7 @@ class Recall:
             vector=gathered.vector,
             placed=(*placed, *map(withheld, gathered.withheld)),
             ceiling=self._ranking.weights.ceiling(with_cosine=with_cosine) if by_scores else 1.0,
+            support=ranked[0].support if ranked else None,
             timings=dict(gathered.timings),
             problems=tuple(dict.fromkeys(gathered.problems)),
         )

@@ -79,7 +79,10 @@ def _sum(verdict: Verdict, told: Explanation) -> str:
     parts = signed.removeprefix(" + ")
     decay = f" x decay {verdict.decay:.3f}" if verdict.decay != 1 else ""
     lift = f" + lift {verdict.lift:.3f}" if verdict.lift else ""
-    return f"({parts}) / {told.ceiling:.2f}{decay}{lift}"
+    fit = f"({parts}) / {told.ceiling:.2f}"
+    if told.support is not None:
+        fit = f"sqrt({fit} x support {told.support:.3f})"
+    return f"{fit}{decay}{lift}"
 
 
 def _legs(verdict: Verdict) -> Iterator[str]:

@@ -1,31 +1,37 @@
 """Joins what the legs of a search say about each candidate into one score.
 
-Scores are fused, not ranks: a text score and a calibrated cosine both say how good a match is, which a rank does not.
-Turns also gain from what was said around them, because an answer often stands next to the words of its question.
-Entries have no such surroundings; they gain as much as if theirs spoke of the same, so that neither kind crowds out
-the other. A row that only asks holds the words of a question and not its answer: it counts less itself, and lends the
-turns beside it all it has.
+Scores are fused, not ranks: the share of the question's words and a calibrated cosine both say how well a row fits,
+which a rank does not. A turn also has what was said around it, because an answer often stands next to the words of its
+question. An entry has no surroundings and is taken as its own, so that neither kind crowds out the other.
+
+How good the answer is as a whole is another matter than which row of it is best: it is told by the row that has most of
+its own. A score is the geometric mean of the two, so that a row stands out only in an answer that has something to
+stand on. That retrieval shows by its own scores whether it found anything is the ground of query performance
+prediction (Carmel and Yom-Tov, "Estimating the Query Difficulty for Information Retrieval", 2010).
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias
 
-from hermes_memory.domain.asking import only_asks
-from hermes_memory.domain.bm25 import QueryStatistics, text_score
-from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.asking import NOTHING, Asked, only_asks
+from hermes_memory.domain.bm25 import QueryStatistics
+from hermes_memory.domain.coverage import Covered, Found, Place, coverage
 from hermes_memory.domain.model import Row, RowId, SessionId, Subject, Theme, Turn
+from hermes_memory.domain.telling import tells_number, tells_time
+from hermes_memory.domain.weights import CosineCalibration, RankingWeights, best_own
 
-RRF_K: Final = 60
 _NO_PARTS: Final[Mapping[str, float]] = MappingProxyType({})
-_Item = TypeVar("_Item", bound=Hashable)
+_LONG: Final = 240
+"""Bytes of a text of some forty words, which says enough to answer."""
+_OTHERS_NEAR: Final = (-2, 1, 2)
 _SessionKey: TypeAlias = tuple[Theme, Subject | None, SessionId]
 
 
@@ -42,11 +48,14 @@ class Candidate:
 
     Attributes:
         bm25: Raw BM25 score, or None when the text leg did not find it.
+        held: Which of the question's lexemes it holds: bit i stands for the i-th. 0 when that is not known: then its
+            words are scored by `bm25` alone.
         cosine: Cosine similarity of query and row, -1 to 1, or None when it is not known.
     """
 
     row: Row
     bm25: float | None = None
+    held: int = 0
     cosine: float | None = None
 
 
@@ -55,9 +64,10 @@ class Ranked:
     """A candidate with its final score.
 
     Attributes:
-        score: 0 to 1, the share of what the best possible row would reach.
+        score: 0 to 1; see `score_of`.
         parts: What went into the score, by name, for explanations.
         decay: What age left of the score, a factor from 0 to 1.
+        support: How much the best row of the answer has of its own, 0 to 1; None where ranks were fused.
         copies: How many rows with the same text it stands for, itself included.
         collapsed: The ids of the other ones.
         superseded_by: A newer row that seems to correct this one, or None.
@@ -67,76 +77,21 @@ class Ranked:
     score: float
     parts: Mapping[str, float] = field(default_factory=lambda: _NO_PARTS)
     decay: float = 1.0
+    support: float | None = None
     copies: int = 1
     collapsed: Sequence[RowId] = ()
     superseded_by: RowId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CosineCalibration:
-    """What a raw cosine of one embedder means: models differ in where unrelated and related texts lie.
+def score_of(parts: Mapping[str, float], *, ceiling: float, support: float | None, decay: float) -> float:
+    """Return the score that parts make: √(their sum / ceiling · support) · decay; without a support, no root is taken.
 
-    Attributes:
-        unrelated: Cosine at and below which two texts have nothing to do with each other.
-        related: Cosine at and above which one surely answers the other.
-
-    Raises:
-        InvalidInput: The two are not cosines in rising order.
+    Example:
+        >>> score_of({"text": 1.0, "cosine": 0.6}, ceiling=2.5, support=0.25, decay=0.5)
+        0.2
     """
-
-    unrelated: float
-    related: float
-
-    def __post_init__(self) -> None:
-        if not -1 <= self.unrelated < self.related <= 1:
-            raise InvalidInput("a calibration needs -1 <= unrelated < related <= 1", field="calibration")
-
-    def __call__(self, cosine: float | None) -> float:
-        """Map a cosine to [0, 1]; None and what is not a number become 0."""
-        if cosine is None or math.isnan(cosine):
-            return 0.0
-        return min(max((cosine - self.unrelated) / (self.related - self.unrelated), 0.0), 1.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankingWeights:
-    """How much each signal counts beside the text score, which counts 1.
-
-    The defaults are mild on purpose. Heavier context weights find more in long chats and less among notes and agents'
-    sessions.
-
-    Attributes:
-        cosine: Weight of the calibrated cosine.
-        near: Share of the scores of the turns right before and after.
-        far: Share of the scores of the turns two before and two after.
-        session: Share of the best text score in the turn's session.
-        entry_context: What an entry gains in place of surroundings, as a share of its own score.
-        asking: Share of its own score that a row loses which only asks; at most 1.
-        half_life: Age at which a row's score is halved, or None for no decay.
-
-    Raises:
-        InvalidInput: A weight is negative or not finite, or the half-life is not positive.
-    """
-
-    cosine: float = 0.3
-    near: float = 0.25
-    far: float = 0.15
-    session: float = 0.4
-    entry_context: float = 0.7
-    asking: float = 0.5
-    half_life: timedelta | None = None
-
-    def __post_init__(self) -> None:
-        weights = (self.cosine, self.near, self.far, self.session, self.entry_context, self.asking)
-        if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or self.asking > 1:
-            raise InvalidInput("ranking weights are finite and not negative, and asking is at most 1", field="weights")
-        if self.half_life is not None and self.half_life <= timedelta(0):
-            raise InvalidInput("a half-life is longer than nothing: use None for no decay", field="half_life")
-
-    def ceiling(self, *, with_cosine: bool) -> float:
-        """Return the highest score any row can reach before it is divided by this."""
-        own = 1 + (self.cosine if with_cosine else 0)
-        return max(own * (1 + 2 * self.near + 2 * self.far) + self.session, own * (1 + self.entry_context))
+    fit = max(sum(parts.values()), 0.0) / ceiling
+    return (fit if support is None else math.sqrt(fit * support)) * decay
 
 
 def fuse_scores(
@@ -145,121 +100,132 @@ def fuse_scores(
     weights: RankingWeights,
     calibration: CosineCalibration,
     now: datetime,
+    *,
+    asked: Asked = NOTHING,
 ) -> list[Ranked]:
-    """Score each candidate by text, meaning, surroundings and age. One candidate a row; the order is kept.
+    """Score each candidate by words, meaning, surroundings and age. One candidate a row; the order is kept.
 
     Surroundings are those among the candidates: a neighbour that no leg found adds nothing. A row without a cosine
     among others that have theirs waits for its vector: it is taken to mean as much as its words say, or what was kept a
     moment ago would stand below older rows that fit less.
     """
     with_cosine = any(candidate.cosine is not None for candidate in candidates)
-    best = statistics.best_bm25
+    places = _places(candidates)
+    found = [Found(c.bm25, c.held, place) for c, place in zip(candidates, places, strict=True)]
     signals = [
-        _signals(text_score(c.bm25, best), c.cosine, weights, calibration, waits=with_cosine) for c in candidates
+        _signals(candidate, words, calibration, waits=with_cosine)
+        for candidate, words in zip(candidates, coverage(found, statistics, weights.beside), strict=True)
     ]
-    sessions = _sessions(candidates, signals)
+    talks = _talks(places, signals)
+    best = max((one.own for one in signals), default=0.0)
+    named = asked.names({_speaker(candidate.row) for candidate in candidates})
+    hints = _Hints(weights, best, asked, named)
+    support = best / best_own(with_cosine=with_cosine)
     ceiling = weights.ceiling(with_cosine=with_cosine)
     ranked = []
-    for candidate, own in zip(candidates, signals, strict=True):
+    for candidate, place, one in zip(candidates, places, signals, strict=True):
         row = candidate.row
-        session = sessions[_session_of(row)] if isinstance(row, Turn) else None
-        parts = {"text": own.text, "cosine": own.cosine, **_context(row, own, session, weights)}
-        if weights.asking and only_asks(row.content):
-            parts["asking"] = -weights.asking * (own.text + own.cosine)
-        decay = _decay(row, weights, now)
-        ranked.append(Ranked(row=row, score=sum(parts.values()) / ceiling * decay, parts=parts, decay=decay))
+        parts = {"text": weights.words * one.words, "cosine": weights.cosine * one.meaning}
+        if place is None:
+            parts["entry"] = weights.session * one.session + weights.entry_cosine * one.meaning
+        else:
+            _add_surroundings(parts, one, talks[place[0]], place[1], weights)
+        hints.add(parts, row, asks=one.asks)
+        decay = 1.0 if weights.half_life is None else _decay(row, weights.half_life, now)
+        score = min(score_of(parts, ceiling=ceiling, support=support, decay=decay), 1.0)
+        ranked.append(Ranked(row=row, score=score, parts=parts, decay=decay, support=support))
     return ranked
 
 
 class _Signals(NamedTuple):
-    """What the legs say about a row itself, weighted."""
+    """What the legs say about a row, each 0 to 1: its words, those with its surroundings', its meaning."""
 
-    text: float
-    cosine: float
+    words: float
+    around: float
+    session: float
+    meaning: float
+    asks: bool
 
-
-def _signals(
-    text: float, cosine: float | None, weights: RankingWeights, calibration: CosineCalibration, *, waits: bool
-) -> _Signals:
-    meaning = text if cosine is None and waits else calibration(cosine)
-    return _Signals(text, weights.cosine * meaning)
-
-
-@dataclass(slots=True)
-class _Session:
-    """What the candidates of one session have: their own scores by position, and the best text score."""
-
-    own: dict[int, float] = field(default_factory=dict)
-    best_text: float = 0.0
+    @property
+    def own(self) -> float:
+        """What it has of its own, 0 to 2."""
+        return self.words + self.meaning
 
 
-def _sessions(candidates: Sequence[Candidate], signals: Sequence[_Signals]) -> dict[_SessionKey, _Session]:
-    sessions: defaultdict[_SessionKey, _Session] = defaultdict(_Session)
-    for candidate, own in zip(candidates, signals, strict=True):
-        if isinstance(candidate.row, Turn):
-            session = sessions[_session_of(candidate.row)]
-            session.own[candidate.row.position] = own.text + own.cosine
-            session.best_text = max(session.best_text, own.text)
-    return sessions
+_Talk: TypeAlias = dict[int, _Signals]
+"""The found turns of one session by their positions."""
 
 
-def _session_of(turn: Turn) -> _SessionKey:
-    return turn.theme, turn.subject, turn.session
+def _signals(candidate: Candidate, words: Covered, calibration: CosineCalibration, *, waits: bool) -> _Signals:
+    meaning = words.own if candidate.cosine is None and waits else calibration(candidate.cosine)
+    return _Signals(*words, meaning, only_asks(candidate.row.content))
 
 
-def _context(row: Row, own: _Signals, session: _Session | None, weights: RankingWeights) -> dict[str, float]:
-    if session is None or not isinstance(row, Turn):
-        return {"entry": weights.entry_context * (own.text + own.cosine)}
-    at = row.position
-    near = session.own.get(at - 1, 0.0) + session.own.get(at + 1, 0.0)
-    far = session.own.get(at - 2, 0.0) + session.own.get(at + 2, 0.0)
-    return {
-        "neighbours": weights.near * near + weights.far * far,
-        "session": weights.session * session.best_text,
-    }
+def _places(candidates: Sequence[Candidate]) -> list[Place | None]:
+    numbers: dict[_SessionKey, int] = {}
+    places: list[Place | None] = []
+    for candidate in candidates:
+        row = candidate.row
+        if isinstance(row, Turn):
+            number = numbers.setdefault((row.theme, row.subject, row.session), len(numbers))
+            places.append((number, row.position))
+        else:
+            places.append(None)
+    return places
 
 
-def _decay(row: Row, weights: RankingWeights, now: datetime) -> float:
-    if weights.half_life is None:
-        return 1.0
+def _talks(places: Sequence[Place | None], signals: Sequence[_Signals]) -> Mapping[int, _Talk]:
+    talks: defaultdict[int, _Talk] = defaultdict(dict)
+    for place, one in zip(places, signals, strict=True):
+        if place is not None:
+            talks[place[0]][place[1]] = one
+    return talks
+
+
+def _add_surroundings(
+    parts: dict[str, float], one: _Signals, talk: _Talk, position: int, weights: RankingWeights
+) -> None:
+    before = talk.get(position - 1)
+    near = 0.0 if before is None else before.meaning
+    for step in _OTHERS_NEAR:
+        said = talk.get(position + step)
+        if said is not None:
+            near += said.meaning
+    parts["neighbours"] = weights.words * (one.around - one.words) + weights.near_cosine * near
+    parts["session"] = weights.session * one.session
+    if before is not None and before.asks:
+        parts["answering"] = weights.answering * before.own
+
+
+class _Hints(NamedTuple):
+    """What speaks for a row beside its words and meaning, in shares of what the best row has of its own."""
+
+    weights: RankingWeights
+    best: float
+    asked: Asked
+    named: frozenset[str]
+
+    def add(self, parts: dict[str, float], row: Row, *, asks: bool) -> None:
+        weights, best = self.weights, self.best
+        parts["length"] = best * weights.length * _length(row.content)
+        if self.named and _speaker(row) in self.named:
+            parts["speaker"] = best * weights.speaker
+        if self.asked.time and tells_time(row.content):
+            parts["time"] = best * weights.time
+        if self.asked.number and tells_number(row.content):
+            parts["number"] = best * weights.number
+        if asks:
+            parts["asking"] = -best * weights.asking
+
+
+def _length(content: str) -> float:
+    return min(len(content[:_LONG].encode()) / _LONG, 1.0)
+
+
+def _speaker(row: Row) -> str:
+    return (row.speaker or "") if isinstance(row, Turn) else ""
+
+
+def _decay(row: Row, half_life: timedelta, now: datetime) -> float:
     age = max(now - row.at, timedelta(0))
-    return float(0.5 ** (age / weights.half_life))
-
-
-def reciprocal_rank_fusion(rankings: Iterable[Sequence[_Item]], k: int = RRF_K) -> dict[_Item, float]:
-    """Fuse rankings by the sum of 1 / (k + rank), rank counting from 1, divided by what first place in all would give.
-
-    Source: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
-    Methods" (2009).
-
-    Returns:
-        A score in (0, 1] for each item that is in any of the rankings. Empty rankings do not count.
-
-    Example:
-        >>> reciprocal_rank_fusion([["a", "b"], ["a"]])["a"]
-        1.0
-    """
-    filled = [ranking for ranking in rankings if ranking]
-    scores: dict[_Item, float] = {}
-    for ranking in filled:
-        for rank, item in enumerate(dict.fromkeys(ranking), start=1):
-            scores[item] = scores.get(item, 0.0) + (k + 1) / (k + rank) / len(filled)
-    return {item: min(score, 1.0) for item, score in scores.items()}
-
-
-def fuse_ranks(candidates: Sequence[Candidate]) -> list[Ranked]:
-    """Score each candidate by reciprocal rank fusion of the text leg and the vector leg. The order is kept."""
-    by_text = _leg(candidates, {c.row.id: c.bm25 for c in candidates})
-    by_cosine = _leg(candidates, {c.row.id: c.cosine for c in candidates})
-    scores = reciprocal_rank_fusion([by_text, by_cosine])
-    return [
-        Ranked(row=c.row, score=score, parts={"rrf": score})
-        for c in candidates
-        for score in (scores.get(c.row.id, 0.0),)
-    ]
-
-
-def _leg(candidates: Sequence[Candidate], scores: Mapping[RowId, float | None]) -> list[RowId]:
-    found = {row: score for row, score in scores.items() if score is not None and not math.isnan(score)}
-    order = sorted(candidates, key=lambda c: (-found.get(c.row.id, 0.0), -c.row.at.timestamp(), c.row.id))
-    return [c.row.id for c in order if c.row.id in found]
+    return float(0.5 ** (age / half_life))

@@ -82,12 +82,19 @@ def recency(row: Row) -> tuple[float, int]:
 
 def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Sort by score, newer rows first among equals, then by id: a total order, the same for any order of input."""
+    ordered = sorted(ranked, key=_score, reverse=True)
+    if any(one.score == other.score for one, other in pairwise(ordered)):
+        ordered.sort(key=_place)
+    return ordered
 
-    def key(hit: Ranked) -> tuple[float, float, int, RowId]:
-        at, position = recency(hit.row)
-        return -hit.score, -at, -position, hit.row.id
 
-    return sorted(ranked, key=key)
+def _score(hit: Ranked) -> float:
+    return hit.score
+
+
+def _place(hit: Ranked) -> tuple[float, float, int, RowId]:
+    at, position = recency(hit.row)
+    return -hit.score, -at, -position, hit.row.id
 
 
 def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
@@ -136,7 +143,10 @@ def corrections_first(ranked: Sequence[Ranked], *, asked: Sequence[str] = ()) ->
                     continue
                 scores[newer] = max(scores[newer], scores[older])
                 newer_of[older] = ordered[newer].row.id
-    for index in newer_of.keys() | {index for index, hit in enumerate(ordered) if hit.score != scores[index]}:
+    changed = newer_of.keys() | {index for index, hit in enumerate(ordered) if hit.score != scores[index]}
+    if not changed:
+        return ordered
+    for index in changed:
         ordered[index] = replace(ordered[index], score=scores[index], superseded_by=newer_of.get(index))
     return in_order(ordered)
 

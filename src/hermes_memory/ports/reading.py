@@ -38,10 +38,14 @@ class TextHit:
 
     k1 = .9, b = .4, idf = ln(1 + (max(N, 50) - df + .5) / (df + .5)) (Robertson and Zaragoza, 2009), where N, df and
     the mean length are those of `TextMatches`, over the lexemes of `hermes_memory.domain.lexemes.indexed_row`.
+
+    Attributes:
+        held: Which of the distinct lexemes asked for it holds, in their order: bit i stands for the i-th.
     """
 
     row: Row
     bm25: float
+    held: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from operator import mul
 
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
+from hermes_memory.domain.coverage import mask_of
 from hermes_memory.domain.model import Caller, CurrentScope, Entry, Row, RowId, Scope, SessionScope
 from hermes_memory.domain.visibility import in_scope
 from hermes_memory.ports.reading import SearchSpace, TextHit, TextMatches, VectorHit
@@ -26,7 +27,7 @@ class InMemorySearch:
         counted = self._rows(caller, space, _without_session(space.scope))
         statistics = self._statistics(counted, lexemes)
         hits = [
-            TextHit(row=row, bm25=score)
+            TextHit(row=row, bm25=score, held=self._held(row, statistics.lexemes))
             for row in counted
             if _asked_for(row, caller, space) and (score := self._bm25(row, statistics)) is not None
         ]
@@ -83,6 +84,9 @@ class InMemorySearch:
         if document.keys().isdisjoint(statistics.lexemes):
             return None
         return bm25(document, document.total(), statistics)
+
+    def _held(self, row: Row, lexemes: Sequence[str]) -> int:
+        return mask_of(lexeme in self._records.lexemes[row.id] for lexeme in lexemes)
 
     def _cosine(self, row: RowId, vector: Sequence[float]) -> float | None:
         """Return the cosine of a row's best part."""

@@ -34,7 +34,7 @@ RESCORED: Final = 300
 
 PLANNED_ONCE: Final = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off")
 """Planning these statements takes several times as long as running them in a theme of some thousand rows, and no value
-changes the plan: each step leads by an index into the next. So a connection plans each once, at its first use, and alike
+changes the plan: each step leads by an index into the next. So a connection plans each once, at its first use, the same
 whatever the tables hold then. Where statements are not kept, a plan for its values is the cheaper one."""
 
 # BM25 with k1 = .9 and b = .4: idf · tf · 1.9 / (tf + .54 + .36 · length / mean length).
@@ -49,13 +49,13 @@ statistics as materialized (
             and b.lexeme = ''
          offset 0) t),
 counted as materialized (
-  select t.* from spaces s cross join lateral (
+  select s.place, t.* from spaces s cross join lateral (
          select b.shelf, b.lexeme, b.hi, b.id, b.n from hermes_memory.term_blocks b
           where b.agent_identity = {theme of space} and b.subject = s.subject and b.shelf = any ($3::text[])
             and b.lexeme = any ($4::text[])
          offset 0) t),
 weights as materialized (
-  select c.lexeme, sum(c.n) as frequency,
+  select c.lexeme, sum(c.n) as frequency, 1::int8 << (array_position($4::text[], c.lexeme) - 1) as bit,
          ln(1 + (greatest(st.documents, 50) - sum(c.n) + .5) / (sum(c.n) + .5))::float8 as idf
     from counted c cross join statistics st group by c.lexeme, st.documents)"""
 
@@ -74,35 +74,39 @@ allowances as (
               else greatest($7::int, $6::int - (sum(l.postings) over up_to_here - l.postings)) end as allowed
     from lengths l window up_to_here as (order by l.postings, l.lexeme)),
 terms as materialized (
-  select a.lexeme, a.whole, w.idf, hermes_memory.term_query(a.lexeme) as query,
+  select a.lexeme, a.whole, w.idf, w.bit, hermes_memory.term_query(a.lexeme) as query,
          (select min(o.hi) from ordered o where o.lexeme = a.lexeme and o.before < a.allowed) as lowest
     from allowances a join weights w using (lexeme)),
+found as materialized (
+  select distinct c.place, c.lexeme from counted c where c.shelf = any ($5::text[])),
 postings as (
-  select s.place, t.whole, t.idf, unnest(k.packed) as posting
-    from terms t cross join spaces s cross join lateral (
+  select s.place, t.whole, t.idf, t.bit, unnest(k.packed) as posting
+    from found f join terms t using (lexeme) join spaces s using (place) cross join lateral (
          select b.packed from hermes_memory.term_blocks b
           where b.agent_identity = {theme of space} and b.subject = s.subject and b.shelf = any ($5::text[])
             and b.lexeme = t.lexeme and b.hi >= t.lowest
          offset 0) k),
 parts as (
-  select p.place, p.posting >> 16 as key, p.whole,
+  select p.place, p.posting >> 16 as key, p.whole, p.bit,
          p.idf * 1.9::float8 * ((p.posting >> 12) & 15)
            / (((p.posting >> 12) & 15) + .54::float8 + .36::float8 / st.mean_length * (p.posting & 4095)) as part
     from postings p cross join statistics st),
 scored as (
-  select p.key, min(p.place) as place, sum(p.part) as partial,
+  select p.key, min(p.place) as place, sum(p.part) as partial, bit_or(p.bit) as held,
          coalesce(sum(p.part) filter (where p.whole), 0) as certain
     from parts p group by p.key),
 best as materialized (
-  select s.key, s.place, s.partial, s.certain from scored s order by s.partial::real desc, s.key desc limit $8),
+  select s.key, s.place, s.partial, s.certain, s.held from scored s order by s.partial::real desc, s.key desc limit $8),
 themes as materialized (
   select distinct s.place, s.theme from spaces s),
 rescored as (
-  select b.key, b.place, case when r.score is null then b.partial else b.certain + r.score end as score
+  select b.key, b.place, case when r.score is null then b.partial else b.certain + r.score end as score,
+         b.held | coalesce(r.held, 0) as held
     from best b join themes s using (place)
    cross join lateral (
          select sum(t.idf * 1.9::float8 * f.tf
-                    / (f.tf + .54::float8 + .36::float8 / st.mean_length * least(d.lex_length, 4095))) as score
+                    / (f.tf + .54::float8 + .36::float8 / st.mean_length * least(d.lex_length, 4095))) as score,
+                bit_or(t.bit) filter (where f.tf > 0) as held
            from (select d.lex, d.lex_length from hermes_memory.memory_documents d
                   where d.agent_identity = {theme of space} and d.lex_key = b.key
                     and exists (select from terms t where not t.whole)
@@ -112,11 +116,11 @@ rescored as (
           cross join lateral (select hermes_memory.term_frequency(d.lex, t.query)::float8 as tf offset 0) f
           where not t.whole) r),
 exact as materialized (
-  select r.key, r.place, r.score from rescored r order by r.score::real desc, r.key desc limit $9)
+  select r.key, r.place, r.score, r.held from rescored r order by r.score::real desc, r.key desc limit $9)
 select st.documents, st.mean_length,
        (select jsonb_object_agg(w.lexeme, w.frequency) from weights w)::text as frequencies, h.*
   from statistics st left join (
-       select e.score, r.* from exact e join themes s using (place)
+       select e.score, e.held, r.* from exact e join themes s using (place)
         cross join lateral (
               select r.* from hermes_memory.memory_rows r
                where r.agent_identity = {theme of space} and r.lex_key = e.key
@@ -126,8 +130,9 @@ select st.documents, st.mean_length,
 # $5 shelves, $6 session, $7 limit. A session is small enough to read its rows' own words.
 FINDING_IN_SESSION: Final[LiteralString] = """,
 scored as (
-  select d.id, sum(w.idf * 1.9::float8 * d.tf
-                   / (d.tf + .54::float8 + .36::float8 / st.mean_length * least(d.lex_length, 4095))) as score
+  select d.id, bit_or(w.bit) as held,
+         sum(w.idf * 1.9::float8 * d.tf
+             / (d.tf + .54::float8 + .36::float8 / st.mean_length * least(d.lex_length, 4095))) as score
     from (select d.id, d.lex_length, u.lexeme, least(cardinality(u.positions), 15)::float8 as tf
             from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
            where d.agent_identity = {theme of space} and d.session_id = $6 and d.shelf = any ($5::text[])
@@ -135,11 +140,11 @@ scored as (
     join weights w on w.lexeme = d.lexeme cross join statistics st
    group by d.id),
 exact as materialized (
-  select s.id, s.score from scored s order by s.score::real desc, s.id limit $7)
+  select s.id, s.score, s.held from scored s order by s.score::real desc, s.id limit $7)
 select st.documents, st.mean_length,
        (select jsonb_object_agg(w.lexeme, w.frequency) from weights w)::text as frequencies, h.*
   from statistics st left join (
-       select e.score, r.* from exact e cross join lateral (
+       select e.score, e.held, r.* from exact e cross join lateral (
               select r.* from hermes_memory.memory_rows r
                where r.agent_identity = {theme of space} and r.id = e.id
               offset 0) r) h on true
@@ -205,7 +210,11 @@ def _matches(found: Sequence[Record]) -> TextMatches:
     first = found[0]
     documents = max(0, round(first["documents"]))
     return TextMatches(
-        hits=[TextHit(row=row_of(record), bm25=record["score"]) for record in found if record["score"] is not None],
+        hits=[
+            TextHit(row=row_of(record), bm25=record["score"], held=record["held"])
+            for record in found
+            if record["score"] is not None
+        ],
         documents=documents,
         mean_length=first["mean_length"] if documents else 0.0,
         document_frequencies=json.loads(first["frequencies"]) if first["frequencies"] else {},
