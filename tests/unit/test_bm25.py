@@ -6,10 +6,12 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.ranking_rows import CALIBRATION, NOW, entry
 
 from hermes_memory.domain.bm25 import QueryStatistics, bm25, text_score
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.ranking import DEFAULT_FLOOR
+from hermes_memory.domain.fusion import Candidate
+from hermes_memory.domain.ranking import UNASKED_FLOOR, RankingPolicy, order
 
 
 def statistics(**frequencies: int) -> QueryStatistics:
@@ -84,6 +86,7 @@ def test_a_new_memory_answers_a_question_that_holds_words_it_does_not_know() -> 
     lexemes = ("alarm", "code", "who", "is", "doctor", "today")
     statistics = QueryStatistics(lexemes=lexemes, documents=1, average_length=6.0, frequencies={"alarm": 1, "code": 1})
 
-    score = text_score(bm25({"alarm": 1, "code": 1}, 6, statistics), statistics.best_bm25)
+    new = Candidate(row=entry(1), bm25=bm25({"alarm": 1, "code": 1}, 6, statistics), held=0b11)
+    (hit,) = order([new], statistics, CALIBRATION, NOW, RankingPolicy())
 
-    assert score > DEFAULT_FLOOR * 2
+    assert hit.score > UNASKED_FLOOR

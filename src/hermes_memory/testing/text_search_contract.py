@@ -9,19 +9,26 @@ from datetime import UTC, datetime
 
 import pytest
 
+from hermes_memory.domain.bm25 import QueryStatistics
+from hermes_memory.domain.coverage import mask_of
+from hermes_memory.domain.fusion import Candidate
 from hermes_memory.domain.lexemes import indexed_row
 from hermes_memory.domain.model import (
     AllScope,
     Caller,
     CurrentScope,
+    Kind,
     Role,
     Row,
+    Scope,
     SessionScope,
     SubjectScope,
     Target,
     ThemeScope,
 )
 from hermes_memory.domain.operations import ById
+from hermes_memory.domain.ranking import RankingPolicy, order
+from hermes_memory.domain.weights import CosineCalibration
 from hermes_memory.ports.reading import SearchSpace, TextMatches
 from hermes_memory.testing.making import (
     CURRENT,
@@ -31,6 +38,7 @@ from hermes_memory.testing.making import (
     ENTRIES,
     EVENING,
     MARKETING,
+    MORNING,
     PATIENCE,
     PLENTY,
     SALES,
@@ -171,6 +179,46 @@ class TextSearchContract:
         assert [hit.row.content for hit in matches.hits] == ["launch, evening"]
         assert matches.documents == 2
 
+    @pytest.mark.parametrize("scope", [CurrentScope(), AllScope(), SessionScope(session=MORNING)])
+    async def test_a_hit_tells_which_of_the_lexemes_it_holds(self, store: StoreUnderTest, scope: Scope) -> None:
+        await deliver(store, record(said("launch and budget"), said("budget"), said("zebra launch")), add("budget"))
+        query = [*store.analyze("unheard budget"), *store.analyze("budget launch zebra")]
+
+        space = SearchSpace(scope=scope, kinds=frozenset({Kind.TURN}))
+        matches = await store.search.by_text(DESK, space, query, limit=PLENTY, timeout=PATIENCE)
+
+        held = {hit.row.content: hit.held for hit in matches.hits}
+        assert held == {"launch and budget": 0b0110, "budget": 0b0010, "zebra launch": 0b1100}
+
+    async def test_what_is_found_ranks_as_by_the_definition(self, store: StoreUnderTest) -> None:
+        await deliver(store, *(add(content) for content in _NOTES), record(*(said(content) for content in _TALK)))
+        rows = [*await list_entries(store), *await _all_turns(store)]
+        question = "When is the launch of the zebra within the budget?"
+        lexemes = tuple(store.analyze(question))
+
+        matches = await _find(store, question)
+
+        statistics = QueryStatistics(
+            lexemes=tuple(dict.fromkeys(lexemes)),
+            documents=matches.documents,
+            average_length=matches.mean_length,
+            frequencies=matches.document_frequencies,
+        )
+        found = [Candidate(row=hit.row, bm25=hit.bm25, held=hit.held) for hit in matches.hits]
+        scores = bm25_by_content(store, rows, question)
+        defined = [
+            Candidate(row=row, bm25=scores[row.content], held=mask_of(lexeme in words for lexeme in statistics.lexemes))
+            for row in rows
+            if row.content in scores
+            for words in (store.analyze(indexed_row(row)),)
+        ]
+        ranked, expected = (
+            order(candidates, statistics, _UNUSED, EVER, RankingPolicy(), question=question)
+            for candidates in (found, defined)
+        )
+        assert [hit.row.id for hit in ranked] == [hit.row.id for hit in expected]
+        assert [hit.score for hit in ranked] == pytest.approx([hit.score for hit in expected], rel=1e-5)
+
     async def test_what_the_caller_may_not_see_leaves_no_trace_in_the_statistics(self, store: StoreUnderTest) -> None:
         await deliver(store, add("the launch"), add("the rest", DESK_WITH_ANA))
         before = await _find(store, "launch", caller=DESK_WITH_ANA)
@@ -214,6 +262,8 @@ _TALK = (
     "Fine.",
     "And the zoo?",
 )
+_UNUSED = CosineCalibration(unrelated=0.0, related=1.0)
+EVER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def bm25_by_content(store: StoreUnderTest, rows: Sequence[Row], query: str) -> dict[str, float]:
