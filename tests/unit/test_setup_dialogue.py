@@ -127,6 +127,16 @@ def test_a_dash_goes_back_to_the_default(tmp_path: Path) -> None:
     assert Settings(home=tmp_path).dsn is None
 
 
+def test_a_question_shows_what_holds_now_as_it_would_be_typed(tmp_path: Path) -> None:
+    set_up(tmp_path, {"embedder": "none", "read_policy": "own", "prefetch": "no"}, None)
+    terminal = ScriptedTerminal([""] * 9)
+
+    set_up(tmp_path, {}, terminal)
+
+    shown = [question.rpartition("[")[2] for question, _ in terminal.asked]
+    assert shown == ["embedded database of the home]: ", "none]: ", "own]: ", "false]: "]
+
+
 def test_what_is_given_is_not_asked_for(tmp_path: Path) -> None:
     terminal = ScriptedTerminal([""] * 9)
 

@@ -158,7 +158,7 @@ def _shown(home: Path, field: Mapping[str, Any], answers: Mapping[str, str]) -> 
     value = answers.get(field["key"])
     if field.get("secret"):
         return "set" if (_current(home, field["key"]) if value is None else value) else "embedded database of the home"
-    return _current(home, field["key"]) if value is None else value or str(field["default"])
+    return _current(home, field["key"]) if value is None else value or _text_of(field["default"])
 
 
 def _current(home: Path, key: str) -> str:
@@ -169,6 +169,13 @@ def _current(home: Path, key: str) -> str:
         value = None
     if isinstance(value, SecretStr):
         return value.get_secret_value()
+    return _text_of(value)
+
+
+def _text_of(value: object) -> str:
+    """Return a value as it would be typed."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else str(getattr(value, "value", value))
 
 
