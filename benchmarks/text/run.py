@@ -31,6 +31,8 @@ ALL_APPENDED: Final = 100_000
 READERS: Final = 4
 FEWEST: Final = 20
 """Rows of a theme below which it is not asked."""
+GIN_QUESTIONS: Final = 15
+"""Of a theme to the plain form, which takes seconds for each at size."""
 SECONDS: Final = 600.0
 
 SIZES: Final = """
@@ -58,7 +60,6 @@ async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) 
         admin_dsn: A superuser's connection URL; an embedded Postgres is run when there is none.
         say: Is told of each step.
     """
-    busy = Load.begin()
     with ExitStack() as stack:
         place = stack.enter_context(workplace())
         dsn = admin_dsn or stack.enter_context(embedded_server(place))
@@ -69,12 +70,12 @@ async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) 
         "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine,
         "sizes": sizes,
-        "load": busy.report(),
     }
 
 
 async def _measured(databases: Databases, rows: int, plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
     say(f"{rows:,} rows: loading")
+    busy = Load.begin()
     role, password = databases.role(f"reader{rows}")
     database = await databases.create()
     await migrate(databases.dsn(database), runtime_role=role, runtime_password=password, partitions=32)
@@ -98,7 +99,7 @@ async def _measured(databases: Databases, rows: int, plan: Plan, say: Callable[[
             results["gin"] = await _ask_gin(owner, dsn, asked)
     finally:
         await owner.close()
-    return results
+    return {**results, "load": busy.report()}
 
 
 async def _index_size(owner: asyncpg.Connection) -> dict[str, int]:
@@ -181,7 +182,7 @@ async def _ask_gin(owner: asyncpg.Connection, dsn: str, asked: Sequence[Asked]) 
     before_wall = await asyncpg.connect(dsn, command_timeout=SECONDS)
     try:
         for name, connection in (("owner", owner), ("wall", before_wall)):
-            few = [Asked(theme=a.theme, questions=a.questions[:30], exact=a.exact) for a in asked]
+            few = [Asked(theme=a.theme, questions=a.questions[:GIN_QUESTIONS], exact=a.exact) for a in asked]
             process = connection.get_server_pid()
             results[name] = [await measure(Gin(connection), each, process) for each in few]
     finally:
@@ -189,11 +190,19 @@ async def _ask_gin(owner: asyncpg.Connection, dsn: str, asked: Sequence[Asked]) 
     return results
 
 
+def merged(results: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
+    """Keep of an earlier run the sizes that were not measured now."""
+    measured = {size["rows"] for size in results["sizes"]}
+    kept = [size for size in earlier["sizes"] if size["rows"] not in measured]
+    return {**results, "sizes": sorted([*results["sizes"], *kept], key=lambda size: int(size["rows"]))}
+
+
 def page(results: dict[str, Any]) -> str:
     """Render what readers see."""
-    parts = [circumstances(results["machine"], results["load"])]
+    parts = []
     for size in results["sizes"]:
-        parts += [f"## {size['rows']:,} rows", _sizes(size), _table(size), _others(size)]
+        taken = circumstances(results["machine"], size["load"])
+        parts += [f"## {size['rows']:,} rows", taken, _sizes(size), _table(size), _others(size)]
     return "\n\n".join(parts)
 
 

@@ -64,7 +64,7 @@ begin
     into documents, unfolded, ordered
     from hermes_memory.term_blocks b
    where b.agent_identity = place.theme and b.shelf = place.shelf and b.subject = place.subject and b.lexeme = '';
-  if documents >= 2000 and unfolded >= greatest(1000, documents / 16) then
+  if documents >= 2000 and unfolded >= least(greatest(1000, documents / 16), 4000) then
     update hermes_memory.folding f
        set theme = place.theme, shelf = place.shelf, subject = place.subject, next_lexeme = chr(1),
            whole = documents >= ordered * 1.5;
