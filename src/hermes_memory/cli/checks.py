@@ -13,10 +13,10 @@ from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.cli.history_checks import history_finding
+from hermes_memory.cli.shim_checks import shim_finding
 from hermes_memory.cli.spool_checks import other_spools, spool_findings
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
-from hermes_memory.hermes.install import parcels
-from hermes_memory.hermes.interpreters import DISTRIBUTION, detect_name_clash, interpreter_of_hermes
+from hermes_memory.hermes.interpreters import detect_name_clash, interpreter_of_hermes
 from hermes_memory.settings import Settings
 
 PROBE: Final = "The meeting is on Tuesday."
@@ -49,7 +49,7 @@ def _installation(home: Path) -> Iterator[Finding]:
         yield _ok("package", "hermes_memory is this library's")
     else:
         yield Finding(check="package", level=Level.ERROR, message=str(clash))
-    yield _shim(home)
+    yield shim_finding(home)
     host = interpreter_of_hermes()
     if host is None:
         yield _warning("host", "no `hermes` command on the PATH")
@@ -57,23 +57,6 @@ def _installation(home: Path) -> Iterator[Finding]:
         yield Finding(check="host", level=Level.ERROR, message=host.problem)
     else:
         yield _ok("host", f"hermes runs {host.python}, which has this library")
-
-
-def _shim(home: Path) -> Finding:
-    shim, preload = parcels(home)
-    remedy = "run `hermes-memory install`"
-    try:
-        if not shim.directory.is_dir():
-            return _warning("shim", f"not installed: {remedy} to let the Hermes host find the memory")
-        if shim.is_foreign:
-            return Finding(check="shim", level=Level.ERROR, message=f"{shim.directory} was not made by {DISTRIBUTION}")
-        if not preload.directory.is_dir():
-            return _warning("shim", f"without its preload, agents built in several threads may miss it: {remedy}")
-        if not (shim.is_current and preload.is_current):
-            return _warning("shim", f"not of this version of the library: {remedy}")
-    except OSError as error:
-        return _warning("shim", f"cannot be read: {error.strerror or type(error).__name__}")
-    return _ok("shim", f"installed at {shim.directory}, with its preload")
 
 
 async def _embedder(settings: Settings) -> AsyncIterator[Finding]:
