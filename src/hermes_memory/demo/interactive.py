@@ -17,6 +17,7 @@ from hermes_memory.demo.script import Question
 from hermes_memory.demo.story import Story
 from hermes_memory.demo.terminal import Terminal
 from hermes_memory.domain.errors import HermesMemoryError, InvalidInput
+from hermes_memory.domain.ranking import DEFAULT_FLOOR
 
 HELP: Final = (
     "Ask as one of them: `@sales what does the hotel pay?`, `@operations scope:marketing when is the launch?`. "
@@ -25,8 +26,6 @@ HELP: Final = (
 _PROMPT: Final = "\nask> "
 _REQUEST: Final = re.compile(r"(?:@(?P<who>\S{1,64})\s*)?(?:scope:(?P<scope>\S{1,128})\s*)?(?P<text>.*)", re.DOTALL)
 _READ_BYTES: Final = 65_536
-_FLOOR: Final = 0.05
-"""Score below which an answer to any question whatever is more likely noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ async def converse(memory: Memory, cast: Mapping[str, Figure], story: Story, ter
             last = request.who
             if request.text:
                 question = Question(who=last, text=request.text, about="", expected="", scope=request.scope)
-                story.answer(await ask(memory, cast[last], question, floor=_FLOOR), judged=False)
+                story.answer(await ask(memory, cast[last], question, floor=DEFAULT_FLOOR), judged=False)
         except HermesMemoryError as error:
             terminal.line(f"  {error}")
         terminal.prompt(_PROMPT)
