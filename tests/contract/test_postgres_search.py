@@ -16,7 +16,7 @@ from hermes_memory.adapters.postgres.context import opening
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.postgres.text_search import BY_TEXT_IN_ONE_THEME, BY_TEXT_IN_SESSION
-from hermes_memory.adapters.postgres.vector_statements import near_statement
+from hermes_memory.adapters.postgres.vector_statements import exact_statement, walk_statement
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import MAX_QUERY_LEXEMES, Analyzer
 from hermes_memory.domain.model import (
@@ -147,7 +147,8 @@ async def test_a_text_search_of_a_session_plans_one_partition(installation: Inst
 async def test_a_vector_search_of_one_theme_plans_one_partition_and_uses_the_graph_only_when_it_is_to(
     installation: Installation, exact: bool, graph: bool
 ) -> None:
-    statement = near_statement(Kind.TURN, 1, CurrentScope(), exact=exact)
+    exactly = exact_statement([Kind.TURN], 1, CurrentScope(), parts_a_row=2)
+    statement = exactly if exact else walk_statement(Kind.TURN, 1, CurrentScope(), parts_a_row=2)
     # So few rows could be sorted as quickly: what is tried here is whether the graph can serve this query at all.
     settings = "enable_sort = off"
 

@@ -13,8 +13,9 @@ from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS, PARTS_A_ROW,
 from hermes_memory.adapters.postgres.vector_statements import (
     cosines_statement,
     crowd_statement,
-    near_statement,
+    exact_statement,
     sizes_statement,
+    walk_statement,
 )
 from hermes_memory.domain.model import AllScope, Caller, Kind, ReadPolicy, RowId, Scope, SessionScope
 from hermes_memory.ports.reading import SearchSpace, VectorHit
@@ -40,12 +41,12 @@ class _Question:
     def scope(self) -> Scope:
         return self.space.scope
 
-    def arguments(self, kind: Kind) -> tuple[object, ...]:
-        """Return the parameters of `near_statement`."""
+    def arguments(self, *kinds: Kind) -> tuple[object, ...]:
+        """Return the parameters of a statement that looks for these kinds."""
         common = (theme_of(self.caller, self.scope), own_subjects(self.caller), self.vector, self.limit)
         if isinstance(self.scope, SessionScope):
-            return (*common, self.scope.session, shelves(frozenset({kind}), self.space.target))
-        if kind is Kind.ENTRY:
+            return (*common, self.scope.session, shelves(frozenset(kinds), self.space.target))
+        if Kind.ENTRY in kinds:
             return (*common, str(self.space.target) if self.space.target else None)
         return common
 
@@ -83,12 +84,12 @@ class VectorSearch:
                 for kind in sorted(space.kinds)
                 if facts[str(kind)] > 0
             }
-            hits = [
-                hit
-                # What leads into the graph holds until the transaction ends.
-                for kind in sorted(ways, key=lambda kind: ways[kind] is not None)
-                for hit in await _nearest(transaction, question, kind, facts, ways[kind])
-            ]
+            hits = list(
+                await _exactly(transaction, question, [kind for kind, way in ways.items() if way is None], facts)
+            )
+            for kind, way in ways.items():
+                if way is not None:
+                    hits += await _walked(transaction, question, kind, way, facts)
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
     async def cosines(
@@ -124,29 +125,30 @@ class VectorSearch:
         return walk(question.scope, sizes, question.limit, exact_rows=self._exact_rows)
 
 
-async def _nearest(
-    transaction: Transaction, question: _Question, kind: Kind, facts: Record, way: Walk | None
+async def _exactly(
+    transaction: Transaction, question: _Question, kinds: Sequence[Kind], facts: Record
 ) -> Sequence[VectorHit]:
-    if way is not None:
-        await transaction.set_local(*way.settings)
-        statement = near_statement(kind, facts["generation"], question.scope, exact=False, parts_a_row=PARTS_A_ROW)
-        found = await transaction.fetch(statement, *question.arguments(kind))
-        if len(found) >= min(question.limit, facts[str(kind)]):
-            return _hits(found)
-        # The walk has ended before it met as many rows as there may be.
-        await transaction.set_local("enable_sort = on")
-    return _hits(await _exactly(transaction, question, kind, facts["generation"]))
-
-
-async def _exactly(transaction: Transaction, question: _Question, kind: Kind, generation: int) -> Sequence[Record]:
     """Compute every distance; look at all parts when those of few rows have taken the room of the others."""
     found: Sequence[Record] = ()
-    for parts_a_row in (PARTS_A_ROW, 0):
-        statement = near_statement(kind, generation, question.scope, exact=True, parts_a_row=parts_a_row)
-        found = await transaction.fetch(statement, *question.arguments(kind))
+    for parts_a_row in (PARTS_A_ROW, 0) if kinds else ():
+        statement = exact_statement(kinds, facts["generation"], question.scope, parts_a_row=parts_a_row)
+        found = await transaction.fetch(statement, *question.arguments(*kinds))
         if not found or len(found) >= question.limit or found[0]["parts"] < question.limit * PARTS_A_ROW:
             break
-    return found
+    return _hits(found)
+
+
+async def _walked(
+    transaction: Transaction, question: _Question, kind: Kind, way: Walk, facts: Record
+) -> Sequence[VectorHit]:
+    """Walk the graph; compute every distance when the walk ends before it has met as many rows as there may be."""
+    await transaction.set_local(*way.settings)
+    statement = walk_statement(kind, facts["generation"], question.scope, parts_a_row=PARTS_A_ROW)
+    found = await transaction.fetch(statement, *question.arguments(kind))
+    if len(found) >= min(question.limit, facts[str(kind)]):
+        return _hits(found)
+    await transaction.set_local("enable_sort = on")
+    return await _exactly(transaction, question, [kind], facts)
 
 
 def _hits(found: Sequence[Record]) -> Sequence[VectorHit]:

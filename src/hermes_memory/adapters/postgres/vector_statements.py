@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, LiteralString
 
-from hermes_memory.adapters.postgres.spaces import in_all_themes, in_one_theme, in_subject_themes
+from hermes_memory.adapters.postgres.spaces import THEME, in_all_themes, in_one_theme, in_subject_themes
 from hermes_memory.domain.model import AllScope, Kind, Scope, SessionScope, SubjectScope
 
 # What a plan depends on: the generation in use, and how many rows the caller sees there. $3 shelves.
@@ -32,13 +33,15 @@ select greatest((select c.reltuples from pg_catalog.pg_class c
 # conditions then drop. A row is there once for each of its parts: so more parts are taken than rows are wanted.
 EXACT: Final[LiteralString] = """,
 taken as materialized (
-  select t.row_id, s.theme, t.distance from spaces s cross join lateral (
-         select v.row_id, (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
-           from hermes_memory.{vectors} v
-          where v.agent_identity = {theme of space} and v.subject = s.subject {and of target}
+  select t.row_id, s.theme, t.distance from spaces s cross join lateral ({distances}
          offset 0) t
    where t.distance <> 'NaN'
    order by t.distance limit {parts}),"""
+
+DISTANCES: Final[LiteralString] = """
+         select v.row_id, (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
+           from hermes_memory.{vectors} v
+          where v.agent_identity = {theme of space} and v.subject = s.subject {and of target}"""
 
 # The same through the graph, which hands out rows nearly in order.
 APPROXIMATE: Final[LiteralString] = """,
@@ -59,18 +62,20 @@ near as materialized (
 IN_SESSION: Final[LiteralString] = """,
 near as materialized (
   select d.id as row_id, $1::text as theme, min(t.distance) as distance
-    from hermes_memory.memory_documents d cross join lateral (
-         select (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
-           from hermes_memory.{vectors} v where v.agent_identity = $1 and v.row_id = d.id
+    from hermes_memory.memory_documents d cross join lateral ({distances}
          offset 0) t
    where d.agent_identity = $1 and d.session_id = $5 and d.shelf = any ($6::text[])
      and d.subject in (select s.subject from spaces s) and t.distance <> 'NaN'
    group by d.id order by 3, 1 limit $4)"""
 
+DISTANCES_IN_SESSION: Final[LiteralString] = """
+         select (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
+           from hermes_memory.{vectors} v where v.agent_identity = $1 and v.row_id = d.id"""
+
 ROWS: Final[LiteralString] = """
 select s.distance, {parts taken} as parts, r.* from near s cross join lateral (
        select r.* from hermes_memory.memory_rows r
-        where r.agent_identity = {theme of space} and r.id = s.row_id and r.kind = '{kind}'
+        where r.agent_identity = {theme of space} and r.id = s.row_id and r.kind in ({kinds})
        offset 0) r
  order by s.distance, r.id"""
 
@@ -102,27 +107,47 @@ def crowd_statement(kind: Kind, generation: int) -> str:
     return CROWD.replace("{vectors}", vectors_table(kind, generation))
 
 
-def near_statement(kind: Kind, generation: int, scope: Scope, *, exact: bool, parts_a_row: int = 1) -> str:
-    """Return the statement that finds the nearest rows of a kind, and tells how many parts it took for that.
+def exact_statement(kinds: Sequence[Kind], generation: int, scope: Scope, *, parts_a_row: int) -> str:
+    """Return the statement that computes every distance, and tells how many parts it took for the nearest rows.
 
     Args:
-        exact: Compute every distance; otherwise walk the graph.
+        kinds: In order; at least one.
         parts_a_row: How many parts are taken for each row that is wanted, 0 for all of them. A session's rows always
             count with all of them.
 
-    Parameters: theme, subjects, vector, limit, then the target for entries; for a session, session and shelves instead.
+    Parameters: theme, subjects, vector, limit, then for a session its name and the shelves, else the target if entries
+    are looked for.
     """
     session = isinstance(scope, SessionScope)
-    found = IN_SESSION if session else (EXACT if exact else APPROXIMATE) + NEAREST
-    return (
-        _in_scope(found + ROWS, scope)
-        .replace("{vectors}", vectors_table(kind, generation))
-        .replace("{kind}", kind)
-        .replace("{in one theme}", "" if isinstance(scope, AllScope | SubjectScope) else "v.agent_identity = $1 and")
-        .replace("{parts}", f"$4 * {parts_a_row:d}" if parts_a_row else "all")
-        .replace("{parts taken}", "0" if session else "(select count(*) from taken)")
-        .replace("{and of target}", _OF_TARGET if kind is Kind.ENTRY else "")
-    )
+    distances = "\n          union all".join(
+        _of_kind(DISTANCES_IN_SESSION if session else DISTANCES, kind, generation) for kind in kinds
+    ).replace(THEME, "s.theme" if isinstance(scope, AllScope | SubjectScope) else "$1::text")
+    steps = _in_scope((IN_SESSION if session else EXACT + NEAREST) + ROWS, scope).replace("{distances}", distances)
+    taken = "0" if session else "(select count(*) from taken)"
+    return _filled(steps, kinds, taken, f"$4 * {parts_a_row:d}" if parts_a_row else "all")
+
+
+def walk_statement(kind: Kind, generation: int, scope: Scope, *, parts_a_row: int) -> str:
+    """Return the statement that walks the graph of a kind.
+
+    Args:
+        parts_a_row: How many parts are taken for each row that is wanted.
+
+    Parameters: theme, subjects, vector, limit, then the target for entries.
+    """
+    own = "" if isinstance(scope, AllScope | SubjectScope) else "v.agent_identity = $1 and"
+    steps = _in_scope(APPROXIMATE + NEAREST + ROWS, scope).replace("{in one theme}", own)
+    return _filled(_of_kind(steps, kind, generation), [kind], "(select count(*) from taken)", f"$4 * {parts_a_row:d}")
+
+
+def _of_kind(steps: str, kind: Kind, generation: int) -> str:
+    target = _OF_TARGET if kind is Kind.ENTRY else ""
+    return steps.replace("{vectors}", vectors_table(kind, generation)).replace("{and of target}", target)
+
+
+def _filled(steps: str, kinds: Sequence[Kind], parts_taken: str, parts: str) -> str:
+    named = ", ".join(f"'{kind}'" for kind in kinds)
+    return steps.replace("{kinds}", named).replace("{parts taken}", parts_taken).replace("{parts}", parts)
 
 
 def cosines_statement(generation: int, *, own_theme: bool) -> str:
