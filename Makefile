@@ -33,6 +33,9 @@ soak: $(READY) ## Kill and cut everything at random for half an hour; FAULTS_SEE
 matrix: $(READY) ## End, fork and kill processes on Python 3.11, 3.12 and 3.13; FAULTS_PYTHONS="3.12" on one
 	@FAULTS_PYTHONS="$${FAULTS_PYTHONS:-3.11 3.12 3.13}" $(BIN)/python -m pytest tests/faults/test_life.py
 
+fuzz: $(READY) ## Try the rules on texts, calls and files at random for an hour or so; FUZZ_EXAMPLES=n shortens
+	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest $(PYTEST_ARGS) -o timeout=0 tests/fuzz
+
 check: $(READY) ## Lint, format, types, layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

@@ -25,6 +25,7 @@ from pydantic_settings import (
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
 from hermes_memory.domain.errors import ConfigurationError
@@ -40,6 +41,7 @@ CONFIG_SECTION: Final = "hermes-memory"
 HOME_VARIABLE: Final = f"{ENV_PREFIX}HOME"
 ROLE_PASSWORD: Final = f"{ENV_PREFIX}RUNTIME_PASSWORD"
 """Read by migrate alone: the password to give the runtime role."""
+_UNREADABLE: Final = re.compile(r'field "(\w+)"')
 _PASSWORD: Final = re.compile(r"//[^/@\s]{0,256}:[^/@\s]{1,256}@|\bpassword\s{0,8}=\s{0,8}\S", re.IGNORECASE)
 
 Names = Annotated[tuple[str, ...], NoDecode]
@@ -232,14 +234,15 @@ class Settings(BaseSettings):
     )
 
     def __init__(self, **values: Any) -> None:
-        home = values.get("home")
-        if "\0" in str(home or default_home()):
-            raise ConfigurationError("the home's path holds a NUL character: no directory has such a name")
-        token = _home.set(Path(home).expanduser() if home else default_home())
+        token = _home.set(_home_at(values.get("home")))
         try:
             super().__init__(**values)
         except ValidationError as error:
             raise ConfigurationError(_explain(error)) from None
+        except SettingsError as error:
+            # What the library says names its own classes; what caused it holds the value.
+            field = _UNREADABLE.search(str(error))
+            raise ConfigurationError(f"{field[1] if field else 'a setting'}: must be written as JSON") from None
         finally:
             _home.reset(token)
 
@@ -271,7 +274,7 @@ class Settings(BaseSettings):
     @field_validator("home")
     @classmethod
     def _expand_home(cls, value: Path) -> Path:
-        return value.expanduser()
+        return _home_at(value)
 
     @field_validator("allowed_themes", "bench_patterns", "write_contexts", mode="before")
     @classmethod
@@ -295,6 +298,19 @@ class Settings(BaseSettings):
         if self.item_max_bytes < needed:
             raise ValueError(f"item_max_bytes must be at least {needed:,}, 8 times turn_max_chars")
         return self
+
+
+def _home_at(home: object) -> Path:
+    """Return the directory of a home that was named, or the default one."""
+    named = home or default_home()
+    if not isinstance(named, str | os.PathLike):
+        raise ConfigurationError("home: must be the path of a directory")
+    if "\0" in os.fspath(named):
+        raise ConfigurationError("the home's path holds a NUL character: no directory has such a name")
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise ConfigurationError("home: there is no such user, so no such directory") from error
 
 
 class _HomeDotEnv(DotEnvSettingsSource):

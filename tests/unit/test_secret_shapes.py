@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -236,6 +237,14 @@ def test_a_token_is_taken_out_wherever_it_stands(token: str) -> None:
         assert result.count == 1
 
 
+@pytest.mark.parametrize("token", [f"ghp_{MIX * 4}", f"pat-na1-01234567-89ab-cdef-0123-456789abcdef{ISSUED['npm']}"])
+def test_what_follows_a_token_without_a_boundary_goes_with_it(token: str) -> None:
+    once = redact(f"see {token} there")
+
+    assert re.fullmatch(r"see \[redacted:[a-z-]+\] there", once.text)
+    assert redact(once.text).text == once.text
+
+
 @pytest.mark.parametrize("marked", SURROUNDED)
 def test_a_secret_is_known_by_what_stands_around_it(marked: str) -> None:
     before, rest = marked.split("‹")
@@ -283,6 +292,8 @@ def test_every_kind_of_surroundings_is_hinted_at() -> None:
         ("turn", "D1:3", "D1:3"),
         ("tokens", "abcdef0123", "abcdef0123"),
         ("note", "password=x1", "password=[redacted:password]"),
+        ("password", "see AKIAIOSFODNN7EXAMPLE", "[redacted:password]"),
+        ("secret", "see AKIAIOSFODNN7EXAMPLE", "see [redacted:aws-key-id]"),
     ],
 )
 def test_the_name_of_a_value_may_tell_that_it_is_a_secret(name: str, value: str, kept: str) -> None:

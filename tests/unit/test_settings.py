@@ -86,3 +86,23 @@ def test_a_file_of_variables_in_another_encoding_is_told_in_a_sentence(tmp_path:
 
     with pytest.raises(ConfigurationError, match=r"cannot read .*\.env: UnicodeDecodeError"):
         Settings(home=tmp_path)
+
+
+@pytest.mark.parametrize("origin", ["environment", ".env"])
+def test_a_variable_that_should_be_json_and_is_not_is_named_without_its_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str
+) -> None:
+    if origin == ".env":
+        (tmp_path / ".env").write_text("HERMES_MEMORY_IDENTITY_ALIASES=s3cret\n", encoding="utf-8")
+    else:
+        monkeypatch.setenv("HERMES_MEMORY_IDENTITY_ALIASES", "s3cret")
+    with pytest.raises(ConfigurationError, match="identity_aliases: must be written as JSON") as refusal:
+        Settings(home=tmp_path)
+
+    assert "s3cret" not in f"{refusal.value}{refusal.value.__cause__}"
+
+
+@pytest.mark.parametrize("home", [True, 7, ["x"], object(), "~nobody-of-this-name/x"])
+def test_what_cannot_be_the_path_of_a_home_is_refused(home: Any) -> None:
+    with pytest.raises(ConfigurationError, match="home: "):
+        Settings(home=home)

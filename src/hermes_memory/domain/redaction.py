@@ -81,14 +81,11 @@ def redact_value(name: str, value: str) -> Redacted:
     >>> redact_value("db_password", "correct horse").text, redact_value("colour", "correct horse").text
     ('[redacted:password]', 'correct horse')
     """
-    redacted = redact(value)
-    if redacted.counts or not _ends_as_a_secret_does(_folded(name)):
-        return redacted
-    match = shapes.NAME.search(name)
+    match = shapes.NAME.search(name) if _ends_as_a_secret_does(_folded(name)) else None
     if match is None or shapes.PLACEHOLDER.fullmatch(value) or not value.strip():
-        return redacted
+        return redact(value)
     if match["password"] is None and not _is_quoted_key(value):
-        return redacted
+        return redact(value)
     kind = _kind_of(match)
     return Redacted(text=f"[redacted:{kind}]", counts={kind: 1})
 

@@ -37,6 +37,9 @@ _END: Final = r"(?![A-Za-z0-9])"
 _HEX32: Final = rf"[0-9a-fA-F]{{32}}{_END}"
 _UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
+_REST_OF_RUN: Final = r"[\w-]*+"
+"""What follows without a boundary goes with a token: it may be the end of a longer one, and hides none that is left."""
+
 # Kind, prefixes, what follows each of them.
 _PREFIXED: Final = (
     ("aws-key-id", "AKIA ASIA ABIA ACCA", rf"[A-Z0-9]{{16}}{_END}"),
@@ -113,10 +116,11 @@ _INNER: Final = (
 def _shapes() -> Iterator[TokenShape]:
     for kind, prefixes, rest in _PREFIXED:
         names = tuple(prefixes.split())
-        pattern = rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))}){rest}"
+        pattern = rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))}){rest}{_REST_OF_RUN}"
         yield TokenShape(kind=kind, literals=names, prefixed=True, pattern=re.compile(pattern, re.ASCII))
     for kind, within, whole in _INNER:
-        yield TokenShape(kind=kind, literals=(within,), prefixed=False, pattern=re.compile(whole, re.ASCII))
+        pattern = f"{whole}{_REST_OF_RUN}"
+        yield TokenShape(kind=kind, literals=(within,), prefixed=False, pattern=re.compile(pattern, re.ASCII))
 
 
 TOKENS: Final = tuple(_shapes())

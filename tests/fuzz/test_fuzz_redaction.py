@@ -1,0 +1,76 @@
+"""Fuzz target: whatever is handed in, secrets are taken out once and for all, and nothing else changes."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_memory.adapters.inmemory.spool import InMemorySpool
+from hermes_memory.adapters.spool.codec import decode, encode
+from hermes_memory.application.accept import Acceptor, CapturePolicy, Said
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Origin, Role, Target
+from hermes_memory.domain.operations import Operation
+from hermes_memory.domain.redaction import Redacted, SecretPolicy, redact, redact_value
+from hermes_memory.testing.making import DESK, next_moment
+from tests.fuzz.effort import fuzz
+from tests.fuzz.texts import secret_texts, texts
+from tests.unit.test_secret_shapes import ISSUED
+
+MARK = re.compile(r"\[redacted:[a-z-]+\]")
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | secret_texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(secret_texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@fuzz
+@given(secret_texts)
+def test_redacting_again_changes_nothing_and_every_secret_leaves_a_mark(text: str) -> None:
+    result = redact(text)
+
+    assert redact(result.text) == Redacted(text=result.text)
+    assert len(MARK.findall(result.text)) >= len(result.kinds)
+    assert result.counts or result.text == text
+
+
+@fuzz
+@given(secret_texts, st.sampled_from(sorted(ISSUED.values())), secret_texts)
+def test_no_surroundings_hide_a_token(before: str, token: str, after: str) -> None:
+    assert token not in redact(f"{before} {token} {after}").text
+
+
+@fuzz
+@given(secret_texts, secret_texts)
+def test_a_named_value_is_redacted_once_and_for_all(name: str, value: str) -> None:
+    once = redact_value(name, value)
+
+    assert redact_value(name, once.text) == Redacted(text=once.text)
+
+
+@fuzz
+@given(texts | _json, st.dictionaries(secret_texts, _json, max_size=3), secret_texts, st.sampled_from(SecretPolicy))
+def test_any_write_is_accepted_or_refused_and_preparing_it_again_changes_nothing(
+    content: object, metadata: dict[str, object], name: str, policy: SecretPolicy
+) -> None:
+    acceptor = Acceptor(InMemorySpool(), policy=CapturePolicy(secrets=policy), now=next_moment)
+
+    def accepted() -> list[Operation | None]:
+        said = Said(role=Role.USER, content=content, speaker=name, metadata=metadata)
+        return [
+            acceptor.turns(DESK, [said], filtered=False),
+            acceptor.add(DESK, content, target=Target.MEMORY, origin=Origin.TOOL, tool=name, metadata=metadata),
+        ]
+
+    try:
+        operations = [operation for operation in accepted() if operation is not None]
+    except InvalidInput:
+        return
+    for operation in operations:
+        assert decode(encode(operation)) == operation
+        if policy is SecretPolicy.REDACT:
+            kept = str(getattr(operation, "content", ""))
+            assert redact(kept) == Redacted(text=kept)
