@@ -16,9 +16,9 @@ logger = logging.getLogger(__name__)
 
 FIRST_SECONDS: Final = 10.0
 """Before the first look: a command that runs for a moment leaves folding to those who stay."""
-IDLE_SECONDS: Final = 30.0
+IDLE_SECONDS: Final = 60.0
 BUSY_SECONDS: Final = 5.0
-TROUBLE_SECONDS: Final = 30.0
+TROUBLE_SECONDS: Final = 60.0
 SHARE: Final = 0.2
 """Share of the time that steps may take while there is work."""
 SHORTEST_SECONDS: Final = 0.05
