@@ -73,6 +73,7 @@ class Ours:
             embedder=embedder,
             spool_sync="NORMAL",
             tool_timeout=READ_SECONDS,
+            embed_read_timeout=READ_SECONDS,
         )
 
     def agent(self) -> Agent:
@@ -82,6 +83,7 @@ class Ours:
             "RUNTIME_ROLE": self._role,
             "EMBEDDER": "local",
             "TOOL_TIMEOUT": f"{READ_SECONDS:g}",
+            "EMBED_READ_TIMEOUT": f"{READ_SECONDS:g}",
             "PREFETCH_TIMEOUT": f"{PREFETCH_SECONDS:g}",
         }
         environment = {f"{ENV_PREFIX}{key}": value for key, value in configured.items()}
