@@ -2,9 +2,12 @@
 
 -- Takes the postings of rows of one theme out of the text index, in one pass through the blocks of their words, and
 -- counts the rows out of the statistics. Returns the number of postings. A block keeps its best impact, which stays an
--- upper bound. The transaction holds the theme's lock (see the scrubbing of single entries).
+-- upper bound. The transaction holds the theme's lock (see the scrubbing of single entries). Nobody knows beforehand how
+-- many postings come out of a block, and to loop over all that are wanted for each of them would take for ever: hence
+-- no nested loops where they can be avoided.
 create function hermes_memory.scrub_rows(theme text, ids uuid[]) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+language plpgsql set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_custom_plan set enable_nestloop = off as $$
 declare
   place record;
   taken bigint;
@@ -22,19 +25,19 @@ begin
     words as (
       select distinct w.lexeme from wanted w),
     held as materialized (
-      select b.lexeme, b.hi, b.id, p.posting, p.n, w.posting is not null as doomed
+      select b.lexeme, b.hi, b.id, p.posting, p.n
         from words l
        cross join lateral (
              select b.lexeme, b.hi, b.id, b.packed from hermes_memory.term_blocks b
               where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
                 and b.lexeme = l.lexeme
              offset 0) b
-       cross join lateral unnest(b.packed) with ordinality as p(posting, n)
-        left join wanted w on w.lexeme = b.lexeme and w.posting = p.posting),
+       cross join lateral unnest(b.packed) with ordinality as p(posting, n)),
     touched as materialized (
-      select h.lexeme, h.hi, h.id, count(*) filter (where h.doomed) as lost,
-             array_agg(h.posting order by h.n) filter (where not h.doomed) as rest
-        from held h group by h.lexeme, h.hi, h.id having bool_or(h.doomed)),
+      select h.lexeme, h.hi, h.id, count(w.posting) as lost,
+             array_agg(h.posting order by h.n) filter (where w.posting is null) as rest
+        from held h left join wanted w on w.lexeme = h.lexeme and w.posting = h.posting
+       group by h.lexeme, h.hi, h.id having count(w.posting) > 0),
     gone as (
       delete from hermes_memory.term_blocks b using touched t
        where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
@@ -54,22 +57,37 @@ end $$;
 
 -- How many postings scrub_rows would take. Changes nothing.
 create function hermes_memory.count_postings(theme text, ids uuid[]) returns bigint
-language sql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
-  with wanted as materialized (
-    select d.shelf, d.subject, u.lexeme,
-           (d.lex_key << 16) | (least(cardinality(u.positions), 15) << 12) | least(d.lex_length, 4095) as posting
-      from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
-     where d.agent_identity = theme and d.id = any (ids)),
-  words as (
-    select distinct w.shelf, w.subject, w.lexeme from wanted w)
-  select count(*) from words l
-   cross join lateral (
-         select b.packed from hermes_memory.term_blocks b
-          where b.agent_identity = theme and b.shelf = l.shelf and b.subject = l.subject and b.lexeme = l.lexeme
-         offset 0) b
-   cross join lateral unnest(b.packed) as p(posting)
-    join wanted w on w.shelf = l.shelf and w.subject = l.subject and w.lexeme = l.lexeme and w.posting = p.posting
-$$;
+language plpgsql stable set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_custom_plan set enable_nestloop = off as $$
+declare
+  place record;
+  found bigint;
+  total bigint := 0;
+begin
+  for place in
+    select d.shelf, d.subject, array_agg(d.id) as ids from hermes_memory.memory_documents d
+     where d.agent_identity = theme and d.id = any (count_postings.ids) group by d.shelf, d.subject
+  loop
+    with wanted as materialized (
+      select u.lexeme, (d.lex_key << 16) | (least(cardinality(u.positions), 15) << 12) | least(d.lex_length, 4095) as posting
+        from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
+       where d.agent_identity = theme and d.shelf = place.shelf and d.id = any (place.ids)),
+    words as (
+      select distinct w.lexeme from wanted w),
+    held as materialized (
+      select b.lexeme, p.posting
+        from words l
+       cross join lateral (
+             select b.lexeme, b.packed from hermes_memory.term_blocks b
+              where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
+                and b.lexeme = l.lexeme
+             offset 0) b
+       cross join lateral unnest(b.packed) as p(posting))
+    select count(*) into found from held h join wanted w on w.lexeme = h.lexeme and w.posting = h.posting;
+    total := total + found;
+  end loop;
+  return total;
+end $$;
 
 -- Erases rows of one theme, entries and turns alike, with their vectors of every generation and their jobs, and tells how
 -- many of each there were. `scrub`: with their postings, one by one, and with what is known of the operations that made

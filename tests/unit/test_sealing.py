@@ -1,0 +1,142 @@
+"""The seal stage: seals what is delivered, publishes the heads, and stays quiet when it cannot."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+
+from hermes_memory.adapters.published_heads import latest, publish, published
+from hermes_memory.application import sealing
+from hermes_memory.application.sealing import MOST_CHANGES, SealStage
+from hermes_memory.domain.chain import Head
+from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
+from hermes_memory.ports.seals import Sealed, SealLag
+
+AT = datetime(2026, 5, 3, tzinfo=UTC)
+
+
+def made(seal: int = 1, changes: int = 1, theme: str = "marketing") -> Sealed:
+    return Sealed(head=Head(theme=theme, seal=seal, chained=bytes([seal]) * 32), changes=changes, at=AT)
+
+
+class Waiting:
+    """`Seals` with so many changes that wait; while `away` it does not answer."""
+
+    def __init__(self, waiting: int = 0, forgotten: int = 0) -> None:
+        self.waiting, self.forgotten, self.number, self.away = waiting, forgotten, 0, False
+        self.expired: list[float] = []
+
+    async def seal(self, most: int) -> Sequence[Sealed]:
+        if self.away:
+            raise StoreUnavailable("away")
+        if not self.waiting:
+            return []
+        taken = min(self.waiting, most)
+        self.waiting -= taken
+        self.number += 1
+        return [made(self.number, taken)]
+
+    async def expire(self, keep_days: float, most: int) -> int:
+        self.expired.append(keep_days)
+        taken = min(self.forgotten, most)
+        self.forgotten -= taken
+        return taken
+
+    async def standing(self, heads: Collection[Head]) -> Sequence[Head]:
+        return []
+
+    async def lag(self) -> SealLag:
+        return SealLag(waiting=self.waiting, oldest=None)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GATHER_SECONDS", "FIRST_SECONDS", "TROUBLE_SECONDS"):
+        monkeypatch.setattr(sealing, name, 0.001)
+
+
+async def until(reached: object, *, timeout: float = 30) -> None:
+    with anyio.fail_after(timeout):
+        while not (callable(reached) and reached()):
+            await anyio.sleep(0.001)
+
+
+async def test_all_that_waits_is_sealed_in_parts_and_every_head_published(caplog: pytest.LogCaptureFixture) -> None:
+    seals = Waiting(2 * MOST_CHANGES + 1)
+    heads: list[Sealed] = []
+
+    async def keep(sealed: Sequence[Sealed]) -> None:
+        heads.extend(sealed)
+
+    stage = SealStage(seals, publish=keep, keep_days=30)
+    with caplog.at_level(logging.INFO):
+        total = await stage.seal()
+
+    assert total == stage.sealed == 2 * MOST_CHANGES + 1
+    assert [each.head.seal for each in heads] == [1, 2, 3]
+    actions = [vars(record) for record in caplog.records if vars(record).get("action") == "history.sealed"]
+    assert [record["chained"] for record in actions] == [each.head.chained.hex() for each in heads]
+
+
+@pytest.mark.usefixtures("quick")
+async def test_it_goes_on_after_the_store_was_away_and_lets_forgotten_texts_go() -> None:
+    seals = Waiting(forgotten=450)
+    heads: list[Sealed] = []
+
+    async def keep(sealed: Sequence[Sealed]) -> None:
+        heads.extend(sealed)
+
+    stage = SealStage(seals, publish=keep, keep_days=7)
+    seals.away = True
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.run)
+        await anyio.sleep(0.01)
+        seals.waiting, seals.away = 3, False
+        await until(lambda: stage.sealed == 3 and not seals.forgotten)
+        seals.waiting = 2
+        stage.doorbell.ring()
+        await until(lambda: stage.sealed == 5)
+        tasks.cancel_scope.cancel()
+
+    assert set(seals.expired) == {7}
+    assert sum(each.changes for each in heads) == 5
+
+
+def test_published_heads_are_kept_in_a_private_file_that_is_only_added_to(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    publish(path, [made(1), made(1, theme="sales")])
+    publish(path, [made(2)])
+    with path.open("a") as file:
+        file.write('{"theme": "cut o')  # as a process that died in the middle leaves it
+
+    assert published(path) == [made(1).head, made(1, theme="sales").head, made(2).head]
+    assert latest(published(path)) == [made(2).head, made(1, theme="sales").head]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert published(tmp_path / "none.jsonl") == []
+
+
+@pytest.mark.parametrize("line", ["no json", "[]", '{"theme": "a", "seal": "x", "chained": "00"}', '{"seal": 1}'])
+def test_a_line_that_is_no_head_is_refused(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "heads.jsonl"
+    path.write_text(f"{line}\n")
+
+    with pytest.raises(ConfigurationError, match="no published head"):
+        published(path)
+
+
+def test_heads_are_not_published_through_a_link_or_into_a_pipe(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_text("")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+
+    for path in (link, pipe, tmp_path / "missing" / "heads"):
+        with pytest.raises(ConfigurationError):
+            publish(path, [made()])
+    assert target.read_text() == ""
