@@ -156,7 +156,7 @@ def _plain_type(annotation: Any) -> str:
     if origin is tuple:
         return "list of names, or one text with commas"
     if origin is dict:
-        return "mapping of names"
+        return "mapping of names to numbers" if arguments[1] is float else "mapping of names"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return ", ".join(f"`{choice.value}`" for choice in annotation)
     return _TYPE_NAMES[annotation]

@@ -28,12 +28,13 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.domain.ranking import UNASKED_FLOOR
 from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.domain.trust import AmbientTrust
+from hermes_memory.domain.weights import RankingWeights
 
 ENV_PREFIX: Final = "HERMES_MEMORY_"
 NATIVE_FILE: Final = "hermes-memory.json"
@@ -213,6 +214,10 @@ class Settings(BaseSettings):
     strategy: Literal["score", "rrf"] = Field(
         "score", description="How the legs are fused: by calibrated scores, or by reciprocal rank."
     )
+    ranking_weights: dict[str, float] = Field(
+        default_factory=dict,
+        description="Weights of ranking, by name, in place of the measured ones. Without effect under strategy rrf.",
+    )
     half_life_days: float | None = Field(
         None,
         gt=0,
@@ -289,6 +294,14 @@ class Settings(BaseSettings):
             missing = [key for key in ("embed_url", "embed_model", "embed_dim") if getattr(self, key) is None]
             if missing:
                 raise ValueError(f"embedder '{self.embedder}' also needs {', '.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
+    def _require_sound_weights(self) -> Settings:
+        try:
+            RankingWeights.named(self.ranking_weights)
+        except InvalidInput as error:
+            raise ValueError(f"ranking_weights: {error}") from error
         return self
 
     @model_validator(mode="after")

@@ -43,9 +43,10 @@ from hermes_memory.bootstrap.home import LocalHalf, database_folder, published_h
 from hermes_memory.bootstrap.store import EMBEDDED_PARTITIONS, EmbeddedStore, FleetStore, StoreHost, StorePreparation
 from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.domain.embedded_text import CONTEXT_TOKENS
-from hermes_memory.domain.fusion import Fusion, RankingWeights
+from hermes_memory.domain.fusion import Fusion
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.ranking import RankingPolicy
+from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.ports.seals import Sealed
 from hermes_memory.settings import Settings
@@ -89,7 +90,7 @@ def _delivery(settings: Settings, pool: Pool, analyzer: Analyzer) -> PostgresDel
 def _ranking(settings: Settings) -> RankingPolicy:
     half_life = timedelta(days=settings.half_life_days) if settings.half_life_days else None
     return RankingPolicy(
-        weights=RankingWeights(half_life=half_life),
+        weights=RankingWeights.named(settings.ranking_weights, half_life=half_life),
         fusion=Fusion.RANKS if settings.strategy == "rrf" else Fusion.SCORES,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from types import MappingProxyType
+from typing import Any
 
 from hermes_memory.domain.errors import InvalidInput
 
@@ -71,6 +72,21 @@ class RankingWeights:
             raise InvalidInput("words count for something", field="weights")
         if self.half_life is not None and self.half_life <= timedelta(0):
             raise InvalidInput("a half-life is longer than nothing: use None for no decay", field="half_life")
+
+    @classmethod
+    def named(cls, weights: Mapping[str, float], *, half_life: timedelta | None = None) -> RankingWeights:
+        """Return the defaults with some weights in place of theirs, by name.
+
+        Raises:
+            InvalidInput: There is no weight of a name, or one makes no sense.
+        """
+        names = {field.name for field in fields(cls)} - {"half_life"}
+        if unknown := sorted(weights.keys() - names):
+            raise InvalidInput(
+                f"there is no weight {unknown[0]!r}: there are {', '.join(sorted(names))}", field="weights"
+            )
+        values: dict[str, Any] = dict(weights)
+        return cls(**values, half_life=half_life)
 
     @property
     def beside(self) -> Mapping[int, float]:
