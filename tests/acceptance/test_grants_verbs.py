@@ -6,14 +6,17 @@ import asyncio
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hermes_memory.cli.exits import DONE, ERROR, USAGE
+from hermes_memory.application.memory import Memory
+from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
 from hermes_memory.cli.main import main
 from hermes_memory.domain.model import ReadPolicy
 from tests.acceptance.conftest import NewAgent
+from tests.support.agents import Agent
 from tests.support.inspection import dump, rows
 from tests.support.postgres_store import Installation
 
@@ -131,3 +134,82 @@ def test_the_themes_are_listed_with_their_sizes_and_other_names(
     }
     assert counts == {"marketing": (False, 1, 2, 1, 0), "whatsapp-dm": (True, 1, 2, 1, 1)}
     assert {each["theme"]: each["aliases"] for each in listed["themes"]}["marketing"] == ["mktg"]
+
+
+def test_one_person_on_two_platforms_reads_both_and_forgets_what_it_said_here(
+    operate: Operate, new_agent: NewAgent, database: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    telegram = {"gateway_session_key": "agent:main:telegram:dm:900800700", "platform": "telegram"}
+    first, second = new_agent().start("s1", **CONTACT), new_agent().start("s2", **telegram)
+    for agent, session in ((first, "s1"), (second, "s2")):
+        agent.provider.on_memory_write("add", "user", f"Allergic to nuts, said in {session}", {"session_id": session})
+        agent.settle()
+    keys = f"whatsapp:+{PHONE}\ntelegram:900800700\n"
+
+    def piped(*arguments: str) -> tuple[int, Any]:
+        monkeypatch.setattr("sys.stdin", io.StringIO(keys))
+        return operate("subjects", *arguments, "-")
+
+    previewed, preview = piped("merge")
+    apart = first.profile()
+    merged, _ = piped("merge", "--execute")
+    _freshen(first, second)
+    together = first.facts("allergic", scope="subject"), second.facts("allergic", scope="subject")
+    hits = {hit["content"]: hit for hit in second.tool("recall_memory", query="allergic", scope="subject")["hits"]}
+    foreign, own = hits["Allergic to nuts, said in s1"], hits["Allergic to nuts, said in s2"]
+    refused = second.tool("memory_forget", id=foreign["id"])
+    listed = operate("subjects", "list")[1]["subjects"]
+    stored = asyncio.run(dump(database.admin_dsn))
+    split, _ = piped("split")
+    _freshen(first, second)
+
+    assert (previewed, merged, split) == (WORK_REMAINS, DONE, DONE)
+    assert [each["entries"] for each in preview["persons"][0]] == [1, 1]
+    assert apart == ["Allergic to nuts, said in s1"]
+    assert [len(found) for found in together] == [2, 2]
+    assert (foreign["own"], own["own"], "error" in refused) == (False, True, True)
+    assert {each["subject"]: each["also"] for each in listed} == {
+        one["subject"]: [other["subject"]] for one, other in ((listed[0], listed[1]), (listed[1], listed[0]))
+    }
+    assert second.facts("allergic", scope="subject") == ["Allergic to nuts, said in s2"]
+    assert [digits for digits in (PHONE, "900800700") if digits in stored] == []
+    verbs = "select verb, affected from hermes_memory.memory_maintenance_log order by at"
+    assert asyncio.run(rows(database.admin_dsn, verbs)) == [
+        ("subjects merge", 2),
+        ("subjects split", 1),
+        ("subjects split", 0),
+    ]
+
+
+def test_after_a_new_secret_a_person_is_let_back_in_by_key(
+    operate: Operate,
+    new_agent: NewAgent,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "before").write_text("an old secret of many letters")
+    configure(subject_secret="an old secret of many letters")
+    before = new_agent().start("s1", **CONTACT)
+    before.provider.on_memory_write("add", "user", "Allergic to nuts", {"session_id": "s1"})
+    before.settle()
+    before.provider.shutdown()
+    configure(subject_secret="a new secret of as many letters")
+    after = new_agent().start("s2", **CONTACT)
+    lost = after.facts("allergic")
+    monkeypatch.setattr("sys.stdin", io.StringIO(str(CONTACT["gateway_session_key"])))
+
+    code, _ = operate("subjects", "rekey", "--old-setting", str(tmp_path / "before"), "-", "--execute")
+    _freshen(after)
+
+    assert (lost, code, after.facts("allergic")) == ([], DONE, ["Allergic to nuts"])
+
+
+def _freshen(*agents: Agent) -> None:
+    """Let what is known of persons be asked for anew, as it is after some seconds."""
+    for agent in agents:
+        agent.runtime.call(_forget_persons, timeout=60)
+
+
+async def _forget_persons(memory: Memory) -> None:
+    memory.services.people._known.clear()

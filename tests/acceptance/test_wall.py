@@ -41,13 +41,18 @@ SUBJECTS = (None, ANA, BEN)
 ROWS = 4
 EXPIRED = "2001-01-01T00:00:00Z"
 
-CLEO = Subject(b"c" * 32)
+CLEO, DAN = Subject(b"c" * 32), Subject(b"d" * 32)
 CONTEXTS = [
     Context(theme, subject)
     for theme in (None, "", "unknown", "'; set row_security = off; --", *THEMES)
     for subject in SUBJECTS
+] + [Context(theme, DAN, frozenset({ANA})) for theme in (None, MARKETING, DIRECT_MESSAGES)]
+FEW = [
+    Context(MARKETING, ANA),
+    Context(DIRECT_MESSAGES, BEN),
+    Context(None, None),
+    Context(SALES, DAN, frozenset({ANA})),
 ]
-FEW = [Context(MARKETING, ANA), Context(DIRECT_MESSAGES, BEN), Context(None, None)]
 """Enough of them to see any hole."""
 
 HOLES = {
@@ -73,6 +78,7 @@ HOLES = {
     "grant truncate on hermes_memory.inbox to {role}": "inbox",
     "grant trigger on hermes_memory.sessions to {role}": "sessions",
     "grant insert on hermes_memory.theme_grants to {role}": "theme_grants",
+    "grant select, insert on hermes_memory.subject_members to {role}": "subject_members",
     "grant update on hermes_memory.installation to {role}": "installation",
     "alter view hermes_memory.memory_rows reset (security_invoker)": "memory_rows",
     "alter function hermes_memory.ctx_themes() reset search_path": "ctx_themes()",
@@ -138,6 +144,7 @@ async def template(server: TestServer) -> AsyncIterator[Installation]:
                 await deliver(store, add("waits for its vector", Caller(theme=theme, subject=ANA)))
         await installation.grant(MARKETING, SALES)
         await installation.grant(BEN, MARKETING)
+        await installation.merge(ANA, DAN)
         await installation.administer(
             "insert into hermes_memory.theme_grants (reader, source, expires_at) "
             f"values ('sales', 'marketing', '{EXPIRED}')"

@@ -28,6 +28,9 @@ class Levers:
     async def grant(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
         self.store.grant(reader, source, expires_at=expires_at)
 
+    async def merge(self, *subjects: Subject) -> None:
+        self.store.merge(*subjects)
+
     async def erase_turn(self, row: RowId) -> None:
         self.store.erase_turn(row)
 
@@ -46,10 +49,12 @@ class TestInMemoryStore(StoreContract):
             search=levers.store.search,
             reader=levers.store.reader,
             queue=levers.store.queue,
+            people=levers.store.people,
             inspector=levers.store.inspector,
             analyze=levers.analyze,
             set_policy=levers.set_policy,
             grant=levers.grant,
+            merge=levers.merge,
             erase_turn=levers.erase_turn,
             pass_time=levers.pass_time,
         )

@@ -26,6 +26,7 @@ from hermes_memory.application.memory import Memory, Services
 from hermes_memory.application.mirror import Mirror
 from hermes_memory.application.monitor import Monitor
 from hermes_memory.application.past import Past
+from hermes_memory.application.people import PersonBook
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.sealing import SealStage
@@ -177,6 +178,7 @@ class InProcess:
                 self.recall, reader, self.search, analyzer=self.analyzer, store_breaker=self.store_breaker
             ),
             reader=reader,
+            people=PersonBook(self.store.people, self.store_breaker),
             past=Past(
                 self.store.history,
                 self.search,

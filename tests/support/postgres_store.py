@@ -86,10 +86,12 @@ class Installation:
                 search=store.search,
                 reader=store.reader,
                 queue=store.queue,
+                people=store.people,
                 inspector=store.inspector,
                 analyze=ANALYZE,
                 set_policy=self.set_policy,
                 grant=self.grant,
+                merge=self.merge,
                 erase_turn=self.erase_turn,
                 pass_time=_sleep,
             )
@@ -105,6 +107,14 @@ class Installation:
             "insert into hermes_memory.theme_grants (reader, subject, source, expires_at) values ($1, $2, $3, $4) "
             "on conflict (reader, subject, source) do update set expires_at = excluded.expires_at",
             *(theme, subject, source, expires_at),
+        )
+
+    async def merge(self, *subjects: Subject) -> None:
+        """Let subjects be one person."""
+        await self.administer(
+            "insert into hermes_memory.subject_members (subject, person) "
+            "select u.s, md5(encode($1::bytea, 'hex'))::uuid from unnest($2::bytea[]) as u(s)",
+            *(min(subjects), list(subjects)),
         )
 
     async def erase_turn(self, row: RowId) -> None:

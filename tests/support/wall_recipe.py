@@ -32,6 +32,7 @@ INVOKERS: Final = frozenset(
 
 DEFINERS: Final = {
     "ctx_themes": "the names of readable themes",
+    "ctx_subjects": "the subjects that are the caller's person",
     "claim_embedding_jobs": "contents to be embedded, for the worker that embeds for all themes",
     "store_vectors": "nothing",
     "hold_embedding_jobs": "nothing",
@@ -115,6 +116,7 @@ class Context:
 
     theme: str | None
     subject: Subject | None
+    also: frozenset[Subject] = frozenset()
 
     @property
     def settings(self) -> str:
@@ -127,14 +129,14 @@ class Context:
     @property
     def asking(self) -> Caller:
         """The caller. A sink without a subject cannot be one; in raw SQL it can be said all the same."""
-        caller = Caller(theme=Theme("anybody"), subject=self.subject)
+        caller = Caller(theme=Theme("anybody"), subject=self.subject, also=self.also)
         object.__setattr__(caller, "theme", Theme(self.theme or ""))
         return caller
 
     def sees(self, theme: Theme, subject: Subject | None, access: Access) -> bool:
         """Tell by the domain's rule."""
         if not self.theme:
-            return subject is not None and subject == self.subject
+            return subject is not None and subject in {self.subject, *self.also}
         return visible(theme, subject, self.asking, access)
 
     def sees_theme(self, theme: Theme, access: Access) -> bool:

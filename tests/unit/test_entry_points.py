@@ -21,6 +21,9 @@ def _under_test(store: InMemoryStore, parts: InProcess) -> StoreUnderTest:
     async def grant(reader: Theme | Subject, source: Theme, **options: object) -> None:
         store.grant(reader, source)
 
+    async def merge(*subjects: Subject) -> None:
+        store.merge(*subjects)
+
     async def erase_turn(row: RowId) -> None:
         store.erase_turn(row)
 
@@ -32,10 +35,12 @@ def _under_test(store: InMemoryStore, parts: InProcess) -> StoreUnderTest:
         search=store.search,
         reader=store.reader,
         queue=store.queue,
+        people=store.people,
         inspector=store.inspector,
         analyze=parts.analyzer.analyze,
         set_policy=set_policy,
         grant=grant,
+        merge=merge,
         erase_turn=erase_turn,
         pass_time=pass_time,
     )

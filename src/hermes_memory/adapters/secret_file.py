@@ -26,7 +26,7 @@ def load_or_create(path: Path) -> bytes:
             _make(path)
     except OSError as error:
         raise ConfigurationError(f"the secret {path} cannot be made: {error.strerror}") from error
-    return _read(path)
+    return read_secret(path)
 
 
 def _make(path: Path) -> None:
@@ -43,7 +43,12 @@ def _make(path: Path) -> None:
         draft.unlink()
 
 
-def _read(path: Path) -> bytes:
+def read_secret(path: Path) -> bytes:
+    """Return the secret kept in a file.
+
+    Raises:
+        ConfigurationError: There is none, or the file is a link, somebody else's, or holds no usable secret.
+    """
     try:
         # Without waiting: somebody may have put a pipe there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)

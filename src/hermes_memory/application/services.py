@@ -9,6 +9,7 @@ from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.explain import Explainer
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.past import Past
+from hermes_memory.application.people import PersonBook
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.sealing import SealStage
@@ -28,6 +29,7 @@ class Services:
     recall: Recall
     explainer: Explainer
     reader: Reader
+    people: PersonBook
     past: Past
     seals: Seals
     sealing: SealStage

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+import anyio
+
 from hermes_memory.application.accept import Said
 from hermes_memory.application.answers import RecallRequest, RecallResult
 from hermes_memory.application.arguments import (
@@ -21,7 +23,7 @@ from hermes_memory.application.forgetting import await_forgetting
 from hermes_memory.application.preparing import moment
 from hermes_memory.application.services import Services
 from hermes_memory.application.undo import last_change, take_back
-from hermes_memory.domain.errors import Ambiguous, InvalidInput, NotVisible, Outdated
+from hermes_memory.domain.errors import Ambiguous, DeadlineExceeded, InvalidInput, NotVisible, Outdated
 from hermes_memory.domain.history import Change, ChangeKind
 from hermes_memory.domain.model import (
     Caller,
@@ -282,12 +284,13 @@ class View:
             scope=self._scope(scope), kinds=kinds, target=parse_target(target) if target is not None else None
         )
         then = None if as_of is None else moment(as_of)
+        caller, left = await self._reading(allowed)
         request = RecallRequest(
-            caller=self.caller,
+            caller=caller,
             query=query,
             space=space,
             limit=limit,
-            timeout=await self._forgotten(allowed),
+            timeout=left,
             floor=floor,
             exclude=exclude,
             window=window,
@@ -306,7 +309,8 @@ class View:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
         named, allowed = row_named(row), seconds(timeout, self._read_timeout)
-        return await self._get(named, await self._forgotten(allowed))
+        caller, left = await self._reading(allowed)
+        return await self._get(named, left, caller)
 
     async def profile(
         self,
@@ -324,8 +328,8 @@ class View:
         """
         require_limit(limit, most=1000)
         where, wanted = self._scope(scope), parse_target(target) if target is not None else None
-        left = await self._forgotten(seconds(timeout, self._read_timeout))
-        return await self._services.reader.entries(self.caller, where, target=wanted, limit=limit, timeout=left)
+        caller, left = await self._reading(seconds(timeout, self._read_timeout))
+        return await self._services.reader.entries(caller, where, target=wanted, limit=limit, timeout=left)
 
     async def history(
         self,
@@ -350,10 +354,10 @@ class View:
         require_limit(limit, most=1000)
         named = None if row is None else row_named(row)
         where = self._scope(scope)
-        left = await self._forgotten(seconds(timeout, self._read_timeout))
+        caller, left = await self._reading(seconds(timeout, self._read_timeout))
         if named is None:
-            return await self._services.past.recent(self.caller, where, limit=limit, timeout=left)
-        return await self._services.past.of_row(self.caller, named, limit=limit, timeout=left)
+            return await self._services.past.recent(caller, where, limit=limit, timeout=left)
+        return await self._services.past.of_row(caller, named, limit=limit, timeout=left)
 
     async def undo(
         self,
@@ -411,8 +415,8 @@ class View:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
         require_limit(rows, most=200)
-        left = await self._forgotten(seconds(timeout, self._read_timeout))
-        return await self._services.explainer.explain(self.caller, trace, rows=rows, timeout=left)
+        caller, left = await self._reading(seconds(timeout, self._read_timeout))
+        return await self._services.explainer.explain(caller, trace, rows=rows, timeout=left)
 
     async def why(self, trace: TraceId, row: RowId | UUID, *, timeout: float | None = None) -> Verdict:
         """Tell why a memory is in a recent answer to this theme and subject, or is not.
@@ -425,7 +429,8 @@ class View:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """
         named, allowed = row_named(row), seconds(timeout, self._read_timeout)
-        return await self._services.explainer.why(self.caller, trace, named, timeout=await self._forgotten(allowed))
+        caller, left = await self._reading(allowed)
+        return await self._services.explainer.why(caller, trace, named, timeout=left)
 
     def note_shown(self, trace: TraceId, shown: int) -> None:
         """Note, for the explanation of an answer, that only its first `shown` hits had room where they were shown."""
@@ -435,8 +440,16 @@ class View:
         """Wait for what is on its way out; return the seconds left for reading what stays."""
         return await await_forgetting(self._services.spool, self._services.deliverer, timeout=timeout)
 
-    async def _get(self, row: RowId, timeout: float) -> Row:
-        found = await self._services.reader.get(self.caller, row, timeout=timeout)
+    async def _reading(self, timeout: float) -> tuple[Caller, float]:
+        """Return on whose behalf is read, once nothing is on its way out, and the seconds left for it."""
+        deadline = anyio.current_time() + timeout
+        caller = await self._services.people.reading(self.caller, timeout=await self._forgotten(timeout))
+        if (left := deadline - anyio.current_time()) <= 0:
+            raise DeadlineExceeded("the database did not answer in time")
+        return caller, left
+
+    async def _get(self, row: RowId, timeout: float, caller: Caller | None = None) -> Row:
+        found = await self._services.reader.get(caller or self.caller, row, timeout=timeout)
         if found is None:
             raise NotVisible("there is no such memory for this caller")
         return found

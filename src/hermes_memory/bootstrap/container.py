@@ -13,6 +13,7 @@ from hermes_memory.adapters.postgres.embedding_queue import PostgresEmbeddingQue
 from hermes_memory.adapters.postgres.folding import PostgresTextIndex
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.inspector import PostgresInspector
+from hermes_memory.adapters.postgres.people import PostgresPeople
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.reader import PostgresReader
 from hermes_memory.adapters.postgres.seals import PostgresSeals
@@ -30,6 +31,7 @@ from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.monitor import Monitor
 from hermes_memory.application.past import Past
+from hermes_memory.application.people import PersonBook
 from hermes_memory.application.recall import Recall
 from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.sealing import SealStage
@@ -189,6 +191,7 @@ class Container(containers.DeclarativeContainer):
     delivery = providers.Singleton(_delivery, settings, pool, analyzer)
     search = providers.Singleton(PostgresSearch, pool)
     reader = providers.Singleton(PostgresReader, pool)
+    people = providers.Singleton(PersonBook, providers.Singleton(PostgresPeople, pool), store_breaker)
     queue = providers.Singleton(PostgresEmbeddingQueue, pool)
     inspector = providers.Singleton(PostgresInspector, pool)
     preparation = providers.Singleton(StorePreparation, host, pool, inspector)
@@ -264,6 +267,7 @@ class Container(containers.DeclarativeContainer):
         recall=recall,
         explainer=explainer,
         reader=guarded_reader,
+        people=people,
         past=past,
         seals=seals,
         sealing=sealing,

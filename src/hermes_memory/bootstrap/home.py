@@ -121,7 +121,16 @@ def installation_secret(settings: Settings) -> bytes:
     """
     if settings.subject_secret is None:
         return load_or_create(state_folder(settings) / "secret")
-    given = settings.subject_secret.get_secret_value().encode()
+    return secret_of_setting(settings.subject_secret.get_secret_value())
+
+
+def secret_of_setting(text: str) -> bytes:
+    """Return the key that HERMES_MEMORY_SUBJECT_SECRET of this text stands for.
+
+    Raises:
+        ConfigurationError: It is too short.
+    """
+    given = text.encode()
     if len(given) < MIN_SECRET_BYTES:
         raise ConfigurationError(
             f"HERMES_MEMORY_SUBJECT_SECRET is too short: use {MIN_SECRET_BYTES} or more random bytes"

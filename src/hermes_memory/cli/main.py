@@ -26,6 +26,7 @@ from hermes_memory.cli import (
     setup,
     spool,
     stats,
+    subjects,
     themes,
     undo,
 )
@@ -48,6 +49,7 @@ VERBS: Final = (
     erase,
     grants,
     themes,
+    subjects,
     demo,
 )
 

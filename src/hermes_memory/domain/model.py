@@ -88,19 +88,26 @@ class ReadPolicy(StrEnum):
 class Caller:
     """On whose behalf something is written or read.
 
+    Attributes:
+        also: Other subjects that are the same person, as an operator has said: what is theirs is seen, and not changed.
+
     Raises:
-        InvalidInput: The theme is empty, the subject is not 32 bytes, or a sink is named without a subject.
+        InvalidInput: The theme is empty, a subject is not 32 bytes, a sink is named without a subject, or somebody is
+            the same person as nobody.
     """
 
     theme: Theme
     subject: Subject | None = None
     session: SessionId | None = None
+    also: frozenset[Subject] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.theme:
             raise InvalidInput("the theme is empty: name the agent whose memory this is", field="theme")
         if self.subject is not None and not _is_subject(self.subject):
             raise InvalidInput("a subject is 32 bytes: derive it with subject_for(...)", field="subject")
+        if self.also and (self.subject is None or not all(map(_is_subject, self.also))):
+            raise InvalidInput("only somebody can be the same person as others", field="also")
         if self.theme in SINKS and self.subject is None:
             raise InvalidInput("a governed theme needs a subject: whose conversation is it?", field="subject")
 

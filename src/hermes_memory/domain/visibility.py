@@ -1,7 +1,8 @@
 """Who may see and change what: one rule, which every adapter implements and is tested against.
 
-A row is visible when its subject is the caller's, or when it has no subject and its theme is the caller's own or one
-the caller may read. Sinks need no clause of their own, because every row in a sink carries a subject.
+A row is visible when its subject is the caller's person, or when it has no subject and its theme is the caller's own
+or one the caller may read. Sinks need no clause of their own, because every row in a sink carries a subject. A person
+is one subject, or several that an operator has said to be one.
 
 Agents may read each other; people and groups may not read agents. Whoever can write to an agent's phone number would
 otherwise read, by asking for it, what all agents of the installation know.
@@ -47,6 +48,11 @@ def with_somebody(caller: Caller) -> bool:
     return caller.subject is not None or caller.theme in SINKS
 
 
+def same_person(subject: Subject, caller: Caller) -> bool:
+    """Tell whether a subject is the caller's, or another one of the same person."""
+    return subject == caller.subject or subject in caller.also
+
+
 def readable(theme: Theme, caller: Caller, access: Access) -> bool:
     """Tell whether the caller may read the rows of a theme that carry no subject."""
     if theme == caller.theme:
@@ -67,7 +73,7 @@ def readable(theme: Theme, caller: Caller, access: Access) -> bool:
 def visible(theme: Theme, subject: Subject | None, caller: Caller, access: Access) -> bool:
     """Tell whether the caller may see a row of this theme and subject."""
     if subject is not None:
-        return subject == caller.subject
+        return same_person(subject, caller)
     return readable(theme, caller, access)
 
 
@@ -84,7 +90,7 @@ def in_scope(theme: Theme, subject: Subject | None, session: SessionId | None, c
         case SessionScope():
             return theme == caller.theme and session == scope.session
         case SubjectScope():
-            return subject is not None and subject == caller.subject
+            return subject is not None and same_person(subject, caller)
         case AllScope():
             return theme == caller.theme or theme not in SINKS
         case ThemeScope():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from hermes_memory.domain.grants import Grant, StandingGrant
-from hermes_memory.domain.model import ReadPolicy, Theme
+from hermes_memory.domain.model import ReadPolicy, Subject, Theme
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,21 @@ class ThemeCounts:
     subjects: int
     first_seen_at: datetime
     last_seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectCounts:
+    """How much a subject has, over all themes. Numbers alone.
+
+    Attributes:
+        also: The other subjects that are the same person.
+    """
+
+    subject: Subject
+    entries: int
+    turns: int
+    themes: int
+    also: frozenset[Subject]
 
 
 class Granting(Protocol):
@@ -53,6 +68,18 @@ class Granting(Protocol):
 
     async def revoke(self, grant: Grant) -> bool:
         """Take a grant back, whatever its end; tell whether there was one."""
+        ...
+
+    async def subjects(self, only: Collection[Subject] | None = None) -> Sequence[SubjectCounts]:
+        """Count what subjects have: all that have anything, or those named, whether they have anything or not."""
+        ...
+
+    async def merge(self, subjects: Collection[Subject]) -> int:
+        """Let subjects be one person, together with all that any of them was before; tell how many it is now."""
+        ...
+
+    async def split(self, subject: Subject) -> bool:
+        """Take a subject out of its person; tell whether it was one with others."""
         ...
 
     async def themes(self) -> Sequence[ThemeCounts]:

@@ -11,6 +11,7 @@ from hermes_memory.domain.model import ReadPolicy, RowId, Subject, Theme
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.installation import StoreInspector
+from hermes_memory.ports.people import People
 from hermes_memory.ports.reading import Reader, Search
 
 CONTRACT_GENERATION: Final = Generation(number=1, model="contract", dimension=4)
@@ -29,6 +30,13 @@ class Grant(Protocol):
 
     async def __call__(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
         """Grant `reader` the subject-less rows of `source`, for ever or until a time."""
+
+
+class Merge(Protocol):
+    """Lets subjects be one person."""
+
+    async def __call__(self, *subjects: Subject) -> None:
+        """Let each of these read what is any other's, from the next call on any port."""
 
 
 class EraseTurn(Protocol):
@@ -60,9 +68,11 @@ class StoreUnderTest:
     search: Search
     reader: Reader
     queue: EmbeddingQueue
+    people: People
     inspector: StoreInspector
     analyze: Callable[[str], Sequence[str]]
     set_policy: SetPolicy
     grant: Grant
+    merge: Merge
     erase_turn: EraseTurn
     pass_time: PassTime

@@ -20,7 +20,7 @@ from hermes_memory.domain.model import (
     RowId,
     Scope,
 )
-from hermes_memory.domain.operations import ById, Effect
+from hermes_memory.domain.operations import ById, Effect, RemoveEntry
 from hermes_memory.domain.visibility import changeable, readable
 from hermes_memory.ports.reading import SearchSpace
 from hermes_memory.testing.making import (
@@ -68,7 +68,7 @@ class VisibilityContract:
         await setting.build()
 
         for asking in world.callers:
-            caller = setting.caller(asking)
+            caller = setting.reading(setting.caller(asking))
             for scope in setting.scopes():
                 expected = setting.seen(caller, scope)
                 entries = {row.id for row in expected if row.kind is Kind.ENTRY}
@@ -84,7 +84,7 @@ class VisibilityContract:
         await setting.build()
 
         for asking in world.callers:
-            caller = setting.caller(asking)
+            caller = setting.reading(setting.caller(asking))
             expected = {row.id for row in setting.seen(caller)}
             read_rows = {row.id for row in setting.rows if await read(store, row.id, caller) is not None}
             cosines = await store.search.cosines(caller, [row.id for row in setting.rows], VECTOR, timeout=PATIENCE)
@@ -105,7 +105,7 @@ class VisibilityContract:
         await setting.build()
 
         for asking in world.callers:
-            caller = setting.caller(asking)
+            caller = setting.reading(setting.caller(asking))
             listed = list(await store.reader.themes(caller, timeout=PATIENCE))
             there = {row.caller.theme for row in setting.rows} - SINKS
             readable_ones = {theme for theme in there if readable(theme, caller, setting.access(caller))}
@@ -169,6 +169,29 @@ class VisibilityContract:
             for asking in (Caller(theme=DIRECT_MESSAGES, subject=ANA), replace(DESK, subject=ANA)):
                 assert (await read(store, row, asking) is not None) is seen
             assert await read(store, row, Caller(theme=DIRECT_MESSAGES, subject=BEN)) is None
+
+    async def test_somebody_with_two_subjects_reads_what_is_eithers_and_changes_what_is_its_own(
+        self, store: StoreUnderTest
+    ) -> None:
+        ana, ben = [await stored(store, add("what I told you", caller)) for _, caller in _TWO]
+        assert await store.people.others(ANA, timeout=PATIENCE) == frozenset()
+        await store.merge(ANA, BEN)
+        both = {ANA: frozenset({BEN}), BEN: frozenset({ANA})}
+        assert {who: await store.people.others(who, timeout=PATIENCE) for who in both} == both
+        asking = Caller(theme=DIRECT_MESSAGES, subject=ANA, also=both[ANA])
+
+        assert await read(store, ben, asking) is not None
+        assert await _outcome(store, remove(ById(id=ben), asking)) is Effect.NOT_FOUND
+        assert await _outcome(store, remove(ById(id=ana), asking)) is Effect.REMOVED
+        assert await read(store, ben, _TWO[1][1]) is not None
+
+
+_TWO: Final = tuple((who, Caller(theme=DIRECT_MESSAGES, subject=who)) for who in (ANA, BEN))
+
+
+async def _outcome(store: StoreUnderTest, operation: RemoveEntry) -> Effect:
+    (outcome,) = await deliver(store, operation)
+    return outcome.effect
 
 
 async def _listed(setting: Setting, caller: Caller, scope: Scope) -> set[RowId]:

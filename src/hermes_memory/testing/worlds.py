@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
@@ -57,12 +57,17 @@ class Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Rows, a policy, grants (pairs: reading theme or subject, and ordinary theme read) and who asks."""
+    """Rows, a policy, grants (pairs: reading theme or subject, and ordinary theme read) and who asks.
+
+    Attributes:
+        one_person: Whether an operator has said that the two subjects are the same person.
+    """
 
     spots: tuple[Spot, ...]
     policy: ReadPolicy
     grants: frozenset[tuple[int, int]]
     personal_grants: frozenset[tuple[int, int]]
+    one_person: bool
     callers: tuple[Spot, ...]
 
 
@@ -100,6 +105,7 @@ worlds: Final = st.builds(
     policy=st.sampled_from(ReadPolicy),
     grants=st.frozensets(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=4),
     personal_grants=st.frozensets(st.tuples(st.integers(1, 2), st.integers(0, 2)), max_size=2),
+    one_person=st.booleans(),
     callers=st.lists(_spots(), min_size=2, max_size=2, unique=True).map(tuple),
 )
 
@@ -122,6 +128,12 @@ class Setting:
         """Return who writes to, or asks from, a spot."""
         return Caller(theme=self.themes[spot.theme], subject=self.subjects[spot.subject], session=spot.session)
 
+    def reading(self, caller: Caller) -> Caller:
+        """Return a caller of this world as it reads: with the other subjects of the same person."""
+        if caller.subject is None or not self.world.one_person:
+            return caller
+        return replace(caller, also=frozenset(s for s in self.subjects if s not in {None, caller.subject} and s))
+
     def access(self, caller: Caller) -> Access:
         """Return what the world's grants give a caller."""
         to_theme = {source for reader, source in self.world.grants if self.themes[reader] == caller.theme}
@@ -139,6 +151,8 @@ class Setting:
             await self.store.grant(self.themes[reader], self.themes[source])
         for somebody, source in sorted(self.world.personal_grants):
             await self.store.grant(Subject(self.subjects[somebody] or b""), self.themes[source])
+        if self.world.one_person:
+            await self.store.merge(*(subject for subject in self.subjects if subject))
         operations = [self._operation(index, spot) for index, spot in enumerate(self.world.spots)]
         await self.store.delivery.apply(operations)
         for spot, operation in zip(self.world.spots, operations, strict=True):
@@ -155,7 +169,7 @@ class Setting:
 
     def seen(self, caller: Caller, scope: Scope | None = None) -> list[Placed]:
         """Tell by the rule which rows the caller sees, of a scope or of all there are."""
-        access = self.access(caller)
+        access, caller = self.access(caller), self.reading(caller)
         return [
             row
             for row in self.rows

@@ -72,6 +72,7 @@ class Records:
         accepted: When each turn was accepted.
         parents: The session that each session was started by.
         grants: (reading theme or subject, source) to the end of the grant, None for never.
+        persons: All subjects of the person that each of them is.
     """
 
     analyze: Callable[[str], Sequence[str]]
@@ -93,6 +94,7 @@ class Records:
     delegations: list[RecordDelegation] = field(default_factory=list)
     themes: set[Theme] = field(default_factory=set)
     grants: dict[tuple[Theme | Subject, Theme], datetime | None] = field(default_factory=dict)
+    persons: dict[Subject, frozenset[Subject]] = field(default_factory=dict)
     delivered: dict[OperationId, Delivered] = field(default_factory=dict)
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
     vectors: dict[RowId, tuple[tuple[float, ...], ...]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
 from hermes_memory.adapters.inmemory.history import InMemoryHistory
 from hermes_memory.adapters.inmemory.inspector import InMemoryInspector
+from hermes_memory.adapters.inmemory.people import InMemoryPeople
 from hermes_memory.adapters.inmemory.queue import InMemoryEmbeddingQueue
 from hermes_memory.adapters.inmemory.reader import InMemoryReader
 from hermes_memory.adapters.inmemory.records import Records
@@ -71,6 +72,7 @@ class InMemoryStore:
         self.history = InMemoryHistory(self._records)
         self.seals = InMemorySeals(self._records)
         self.queue = InMemoryEmbeddingQueue(self._records)
+        self.people = InMemoryPeople(self._records)
         self.inspector = InMemoryInspector(self._records)
 
     @property
@@ -103,3 +105,9 @@ class InMemoryStore:
         if SINKS & {reader, source}:
             raise InvalidInput("a governed theme can neither be granted nor be granted anything", field="source")
         self._records.grants[reader, source] = expires_at
+
+    def merge(self, *subjects: Subject) -> None:
+        """Let subjects be one person, who reads what is each one's."""
+        persons = self._records.persons
+        together = frozenset(subjects).union(*(persons.get(subject, frozenset()) for subject in subjects))
+        persons.update(dict.fromkeys(together, together))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
 from uuid import uuid4
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.domain.grants import Grant, StandingGrant
 from hermes_memory.domain.model import ReadPolicy, Subject, Theme
-from hermes_memory.ports.granting import ThemeCounts
+from hermes_memory.ports.granting import SubjectCounts, ThemeCounts
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
@@ -53,6 +53,51 @@ select a.agent_identity as theme, g.theme is not null as governed, coalesce(sum(
  order by a.agent_identity"""
 
 
+SUBJECTS: Final[LiteralString] = """
+with held as (
+  select e.subject, e.agent_identity as theme, count(*) as entries, 0::bigint as turns
+    from hermes_memory.memory_entries e where e.subject <> '' group by 1, 2
+   union all
+  select s.subject, s.agent_identity, 0, sum(s.turns)
+    from hermes_memory.sessions s where s.subject <> '' group by 1, 2),
+named as (
+  select distinct h.subject from held h where $1::bytea[] is null
+   union select m.subject from hermes_memory.subject_members m where $1::bytea[] is null
+   union select u.subject from unnest($1::bytea[]) as u(subject))
+select n.subject, coalesce(sum(h.entries), 0)::bigint as entries, coalesce(sum(h.turns), 0)::bigint as turns,
+       count(distinct h.theme) as themes,
+       array(select other.subject from hermes_memory.subject_members mine
+               join hermes_memory.subject_members other on other.person = mine.person
+              where mine.subject = n.subject and other.subject <> n.subject order by 1) as also
+  from named n left join held h on h.subject = n.subject
+ group by n.subject order by n.subject"""
+
+# Two merges at once would make two persons of what is one.
+LOCK_MEMBERS: Final[LiteralString] = "lock table hermes_memory.subject_members in share row exclusive mode"
+
+MERGE: Final[LiteralString] = """
+with person as (
+  select coalesce((select m.person from hermes_memory.subject_members m where m.subject = any ($1::bytea[])
+                    order by m.person limit 1), $2) as id),
+together as (
+  select u.subject from unnest($1::bytea[]) as u(subject)
+   union
+  select m.subject from hermes_memory.subject_members m
+   where m.person in (select k.person from hermes_memory.subject_members k where k.subject = any ($1::bytea[])))
+insert into hermes_memory.subject_members (subject, person)
+select t.subject, p.id from together t cross join person p
+    on conflict (subject) do update set person = excluded.person
+returning subject"""
+
+SPLIT: Final[LiteralString] = """
+with gone as (
+  delete from hermes_memory.subject_members where subject = $1 returning person)
+delete from hermes_memory.subject_members m using gone
+ where m.person = gone.person and m.subject <> $1
+   and (select count(*) from hermes_memory.subject_members o where o.person = gone.person) <= 2"""
+IS_MEMBER: Final[LiteralString] = "select exists (select from hermes_memory.subject_members where subject = $1)"
+
+
 class PostgresGranting:
     """`Granting` on Postgres, with an operator's connection."""
 
@@ -83,6 +128,31 @@ class PostgresGranting:
             await _note(connection, "grants revoke", grant, affected=int(revoked))
         return revoked
 
+    async def subjects(self, only: Collection[Subject] | None = None) -> Sequence[SubjectCounts]:
+        """Count what subjects have; see `Granting.subjects`."""
+        async with self._administrator.transaction(read_only=True) as connection:
+            found = await connection.fetch(SUBJECTS, None if only is None else list(only))
+        return [_subject_counts(record) for record in found]
+
+    async def merge(self, subjects: Collection[Subject]) -> int:
+        """Let subjects be one person; see `Granting.merge`."""
+        async with self._administrator.transaction() as connection:
+            await connection.execute(LOCK_MEMBERS)
+            together = [record["subject"] for record in await connection.fetch(MERGE, list(subjects), uuid4())]
+            detail = {"subjects": sorted(subject.hex() for subject in together)}
+            await connection.execute(NOTE, uuid4(), "subjects merge", json.dumps(detail), len(together))
+        return len(together)
+
+    async def split(self, subject: Subject) -> bool:
+        """Take a subject out of its person; see `Granting.split`."""
+        async with self._administrator.transaction() as connection:
+            await connection.execute(LOCK_MEMBERS)
+            was_member = bool(await connection.fetchval(IS_MEMBER, subject))
+            await connection.execute(SPLIT, subject)
+            detail = {"subjects": [subject.hex()]}
+            await connection.execute(NOTE, uuid4(), "subjects split", json.dumps(detail), int(was_member))
+        return was_member
+
     async def themes(self) -> Sequence[ThemeCounts]:
         """Count what each theme holds; see `Granting.themes`."""
         async with self._administrator.transaction(read_only=True) as connection:
@@ -99,6 +169,16 @@ async def _note(connection: Connection, verb: str, grant: Grant, *, affected: in
     until = grant.expires_at.isoformat() if grant.expires_at else None
     detail = {"reader": theme, "subject": subject.hex(), "source": source, "expires_at": until}
     await connection.execute(NOTE, uuid4(), verb, json.dumps(detail), affected)
+
+
+def _subject_counts(record: Record) -> SubjectCounts:
+    return SubjectCounts(
+        subject=Subject(record["subject"]),
+        entries=record["entries"],
+        turns=record["turns"],
+        themes=record["themes"],
+        also=frozenset(Subject(other) for other in record["also"]),
+    )
 
 
 def _standing(record: Record) -> StandingGrant:

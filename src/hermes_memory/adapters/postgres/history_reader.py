@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, assert_never
 
 from hermes_memory.adapters.postgres.pool import Pool
-from hermes_memory.adapters.postgres.rows import own_subjects, subject_key, utc
+from hermes_memory.adapters.postgres.rows import own_subjects, persons, utc
 from hermes_memory.domain.history import Change, ChangeKind
 from hermes_memory.domain.model import (
     NO_METADATA,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 OF_ROW: Final[LiteralString] = """
 select h.* from hermes_memory.history h
  where h.row_id = $2 and h.change <> 'erased'
-   and ((h.subject <> '' and h.subject = $1)
+   and ((h.subject <> '' and h.subject = any ($1::bytea[]))
         or (h.subject = '' and (h.agent_identity = (select hermes_memory.ctx_theme())
                                 or h.agent_identity in (select unnest(hermes_memory.ctx_themes())))))
  order by h.recorded_at desc, h.id limit $3"""
@@ -51,7 +51,7 @@ select h.* from hermes_memory.history h
 STORED_AT: Final[LiteralString] = """
 select c.id from hermes_memory.conversations c
  where c.id = any ($2::uuid[]) and c.created_at <= $3
-   and ((c.subject <> '' and c.subject = $1)
+   and ((c.subject <> '' and c.subject = any ($1::bytea[]))
         or (c.subject = '' and (c.agent_identity = (select hermes_memory.ctx_theme())
                                 or c.agent_identity in (select unnest(hermes_memory.ctx_themes())))))"""
 
@@ -111,7 +111,7 @@ class PostgresHistory:
 
     async def of_row(self, caller: Caller, row: RowId, *, limit: int, timeout: float) -> Sequence[Change]:
         """Return the changes of a memory; see `HistoryReader.of_row`."""
-        found = await self._fetch(caller, timeout, OF_ROW, subject_key(caller.subject), row, limit)
+        found = await self._fetch(caller, timeout, OF_ROW, persons(caller), row, limit)
         return [_change(record) for record in found]
 
     async def of_operation(self, caller: Caller, operation: OperationId, *, timeout: float) -> Sequence[Change]:
@@ -145,7 +145,7 @@ class PostgresHistory:
         self, caller: Caller, turns: Collection[RowId], moment: datetime, *, timeout: float
     ) -> frozenset[RowId]:
         """Tell which turns had been accepted; see `HistoryReader.stored_at`."""
-        found = await self._fetch(caller, timeout, STORED_AT, subject_key(caller.subject), list(turns), moment)
+        found = await self._fetch(caller, timeout, STORED_AT, persons(caller), list(turns), moment)
         return frozenset(RowId(record["id"]) for record in found)
 
     async def _fetch(self, caller: Caller, timeout: float, statement: str, *arguments: object) -> list[Record]:

@@ -12,6 +12,7 @@ from hermes_memory.adapters.postgres.rows import (
     content_hash,
     entry_of,
     own_subjects,
+    persons,
     row_id_of,
     row_of,
     subject_key,
@@ -44,7 +45,7 @@ Version: TypeAlias = tuple[Theme, RowId, bytes, bytes, datetime | None]
 GET: Final[LiteralString] = """
 select r.* from hermes_memory.memory_rows r
  where r.id = $2
-   and ((r.subject <> '' and r.subject = $1)
+   and ((r.subject <> '' and r.subject = any ($1::bytea[]))
         or (r.subject = '' and (r.agent_identity = (select hermes_memory.ctx_theme())
                                 or r.agent_identity in (select unnest(hermes_memory.ctx_themes())))))"""
 
@@ -59,21 +60,24 @@ select null::text as agent_identity, null::uuid as id, null::bytea as subject, n
        null::timestamptz as updated_at,
        array(select e.lex_key from hermes_memory.memory_entries e
               where e.agent_identity = $2 and e.subject = '' order by e.lex_key desc limit $3)
-       || array(select e.lex_key from hermes_memory.memory_entries e
-                 where e.agent_identity = $2 and e.subject = $1 and $1 <> ''
-                 order by e.lex_key desc limit $3) as newest
+       || array(select k.lex_key from unnest($1::bytea[]) as p(subject)
+                 cross join lateral (
+                   select e.lex_key from hermes_memory.memory_entries e
+                    where e.agent_identity = $2 and e.subject = p.subject
+                    order by e.lex_key desc limit $3) k
+                 order by k.lex_key desc limit $3) as newest
 union all
 select e.agent_identity, e.id, e.subject, e.content_hash, e.updated_at, null
   from hermes_memory.memory_entries e
  where e.agent_identity = any ($4::text[]) and e.id = any ($5::uuid[])
-   and ((e.subject <> '' and e.subject = $1)
+   and ((e.subject <> '' and e.subject = any ($1::bytea[]))
         or (e.subject = '' and (e.agent_identity = (select hermes_memory.ctx_theme())
                                 or e.agent_identity in (select unnest(hermes_memory.ctx_themes())))))
 union all
 select c.agent_identity, c.id, c.subject, c.content_hash, null, null
   from hermes_memory.conversations c
  where c.agent_identity = any ($4::text[]) and c.id = any ($5::uuid[])
-   and ((c.subject <> '' and c.subject = $1)
+   and ((c.subject <> '' and c.subject = any ($1::bytea[]))
         or (c.subject = '' and (c.agent_identity = (select hermes_memory.ctx_theme())
                                 or c.agent_identity in (select unnest(hermes_memory.ctx_themes())))))"""
 
@@ -93,7 +97,7 @@ select r.* from hermes_memory.memory_rows r
 
 LIST_SUBJECT: Final[LiteralString] = """
 select r.* from hermes_memory.memory_rows r
- where r.kind = 'entry' and r.subject = $1 and r.subject <> '' and ($2::text is null or r.target = $2)
+ where r.kind = 'entry' and r.subject = any ($1::bytea[]) and r.subject <> '' and ($2::text is null or r.target = $2)
  order by r.updated_at desc, r.id desc limit $3"""
 
 # The newest of each readable theme, found by the index on its times, and then the newest of those.
@@ -138,7 +142,7 @@ class PostgresReader:
 
     async def get(self, caller: Caller, row: RowId, *, timeout: float) -> Row | None:
         """Return a row; see `Reader.get`."""
-        found = await self._fetch(caller, timeout, GET, subject_key(caller.subject), row)
+        found = await self._fetch(caller, timeout, GET, persons(caller), row)
         return row_of(found[0]) if found else None
 
     async def standing(self, caller: Caller, rows: Collection[Row], *, timeout: float) -> Standing:
@@ -148,7 +152,7 @@ class PostgresReader:
             caller,
             timeout,
             STANDING,
-            *(subject_key(caller.subject), caller.theme, MARKS),
+            *(persons(caller), caller.theme, MARKS),
             *(themes, ids),
         )
         stored = {_version(record) for record in found}
@@ -216,7 +220,7 @@ def _listing(caller: Caller, scope: Scope, target: str | None, limit: int) -> tu
         case SessionScope():
             return LIST_SESSION, (caller.theme, subjects, target, limit, scope.session)
         case SubjectScope():
-            return LIST_SUBJECT, (subject_key(caller.subject), target, limit)
+            return LIST_SUBJECT, (persons(caller), target, limit)
         case AllScope():
             return LIST_ALL, (caller.theme, subjects, target, limit)
         case _:

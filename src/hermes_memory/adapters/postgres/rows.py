@@ -45,7 +45,12 @@ def subject_key(subject: Subject | None) -> bytes:
 
 def own_subjects(caller: Caller) -> list[bytes]:
     """Return the subjects whose rows a caller may meet within a readable theme: nobody's and its own."""
-    return [NOBODY, caller.subject] if caller.subject else [NOBODY]
+    return [NOBODY, *persons(caller)]
+
+
+def persons(caller: Caller) -> list[bytes]:
+    """Return the subjects that are the caller: its own, and others of the same person; none for nobody."""
+    return [caller.subject, *sorted(caller.also)] if caller.subject else []
 
 
 def content_hash(content: str) -> bytes:

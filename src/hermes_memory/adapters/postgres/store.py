@@ -6,6 +6,7 @@ from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.embedding_queue import PostgresEmbeddingQueue
 from hermes_memory.adapters.postgres.entries import Analyze
 from hermes_memory.adapters.postgres.inspector import PostgresInspector
+from hermes_memory.adapters.postgres.people import PostgresPeople
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.reader import PostgresReader
 from hermes_memory.adapters.postgres.search import PostgresSearch
@@ -38,4 +39,5 @@ class PostgresStore:
         self.search = PostgresSearch(pool, postings_budget=postings_budget, exact_rows=exact_rows)
         self.reader = PostgresReader(pool)
         self.queue = PostgresEmbeddingQueue(pool, timeout=write_timeout)
+        self.people = PostgresPeople(pool)
         self.inspector = PostgresInspector(pool, timeout=write_timeout)

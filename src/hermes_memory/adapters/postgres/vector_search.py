@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
-from hermes_memory.adapters.postgres.rows import own_subjects, row_id_of, row_of, subject_key
+from hermes_memory.adapters.postgres.rows import own_subjects, persons, row_id_of, row_of
 from hermes_memory.adapters.postgres.spaces import shelves, theme_of
 from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS, PARTS_A_ROW, Sizes, Walk, is_whole, walk
 from hermes_memory.adapters.postgres.vector_statements import (
@@ -107,7 +107,7 @@ class VectorSearch:
                 if wanted := [row for row in rows if row not in known]:
                     found = await transaction.fetch(
                         cosines_statement(active["generation"], own_theme=own_theme),
-                        *(caller.theme, subject_key(caller.subject), list(vector), wanted),
+                        *(caller.theme, persons(caller), list(vector), wanted),
                     )
                     known.update({row_id_of(record): 1.0 - record["distance"] for record in found})
         return known

@@ -79,7 +79,7 @@ select s.distance, {parts taken} as parts, r.* from near s cross join lateral (
        offset 0) r
  order by s.distance, r.id"""
 
-# $1 the caller's theme, $2 its subject, $3 vector, $4 ids. Most rows are of the caller's theme, whose partition is
+# $1 the caller's theme, $2 its subjects, $3 vector, $4 ids. Most rows are of the caller's theme, whose partition is
 # asked first; the others are asked for what is left.
 COSINES: Final[LiteralString] = """
 select c.row_id as id, min(c.distance) as distance from (
@@ -89,7 +89,7 @@ select c.row_id as id, min(c.distance) as distance from (
   select v.row_id, v.agent_identity, v.subject, v.embedding operator(public.<=>) $3::real[]::public.halfvec
     from hermes_memory.{turn vectors} v where {theme} $1::text and v.row_id = any ($4::uuid[])) c
  where c.distance <> 'NaN'
-   and ((c.subject <> '' and c.subject = $2)
+   and ((c.subject <> '' and c.subject = any ($2::bytea[]))
         or (c.subject = '' and (c.agent_identity = (select hermes_memory.ctx_theme())
                                 or c.agent_identity in (select unnest(hermes_memory.ctx_themes())))))
  group by c.row_id"""

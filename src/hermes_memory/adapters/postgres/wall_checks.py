@@ -17,7 +17,7 @@ select c.relname as name from pg_class c
    and not c.relrowsecurity
    and c.relname not in ('installation', 'schema_migrations', 'embedding_models', 'sinks')
    and (has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE') or has_table_privilege(c.oid, 'DELETE')
-        or c.relname in ('theme_grants', 'seals', 'memory_maintenance_log')) order by 1""",
+        or c.relname in ('theme_grants', 'subject_members', 'seals', 'memory_maintenance_log')) order by 1""",
     sentence="row-level security is off on {}, so there is no wall around it: turn it on with `alter table ... enable "
     "row level security`",
 )
@@ -57,7 +57,7 @@ select p.polname || ' on ' || c.relname as name
      then '((agent_identity=(SELECTctx_theme()))AND((subject=''\x'')OR(subject=(SELECTctx_subject()))))'
      else '(agent_identity=(SELECTctx_theme()))' end as own,
      case when e.has_subject
-     then '((subject=(SELECTctx_subject()))OR((subject=''\x'')AND((agent_identity=(SELECTctx_theme()))'
+     then '((subjectIN(SELECTunnest(ctx_subjects())))OR((subject=''\x'')AND((agent_identity=(SELECTctx_theme()))'
           'OR(agent_identityIN(SELECTunnest(ctx_themes()))))))'
      else '(agent_identityIN(SELECTunnest(ctx_themes())))' end as visible) w
  where c.relnamespace = 'hermes_memory'::regnamespace and p.polpermissive

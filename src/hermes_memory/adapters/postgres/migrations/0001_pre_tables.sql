@@ -33,6 +33,15 @@ create table hermes_memory.theme_grants (
   constraint sinks_are_granted_nothing check (reader not in ('whatsapp-dm', 'external-group', '_bench'))
 );
 
+-- Subjects that are one person, as an operator has said. Rows keep their subjects: it can be taken back.
+create table hermes_memory.subject_members (
+  subject bytea primary key check (octet_length(subject) = 32),
+  person uuid not null,
+  joined_at timestamptz not null default now(),
+  joined_by text not null default session_user
+);
+create index subject_members_person on hermes_memory.subject_members (person);
+
 create table hermes_memory.embedding_models (
   generation int primary key check (generation > 0),
   model text not null check (model <> ''),

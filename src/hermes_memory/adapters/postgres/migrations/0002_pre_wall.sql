@@ -10,6 +10,16 @@ create function hermes_memory.ctx_subject() returns bytea language sql stable pa
 set search_path = pg_catalog, pg_temp as
 $$ select decode(nullif(current_setting('hermes_memory.subject', true), ''), 'hex') $$;
 
+-- The subjects whose rows the caller may see: its own, and others of the same person.
+create function hermes_memory.ctx_subjects() returns bytea[] language sql stable parallel safe security definer
+set search_path = pg_catalog, pg_temp as $$
+  select case when me.subject is null then '{}'::bytea[] else array[me.subject] || array(
+    select other.subject from hermes_memory.subject_members mine
+      join hermes_memory.subject_members other on other.person = mine.person
+     where mine.subject = me.subject and other.subject <> me.subject) end
+  from (select decode(nullif(current_setting('hermes_memory.subject', true), ''), 'hex') as subject) as me
+$$;
+
 -- The themes whose subject-less rows the caller may read: its own, and by the read policy all ordinary ones or those
 -- granted to it. An open installation is open to agents among themselves: who speaks with somebody, in a sink or as a
 -- subject, reads what was granted.
@@ -46,7 +56,7 @@ begin
   execute format('alter table hermes_memory.%I enable row level security', guarded);
   execute format('alter table hermes_memory.%I no force row level security', guarded);
   execute format($p$create policy wall_read on hermes_memory.%I for select using
-    (subject = (select hermes_memory.ctx_subject())
+    (subject in (select unnest(hermes_memory.ctx_subjects()))
      or (subject = '' and (agent_identity = (select hermes_memory.ctx_theme())
                            or agent_identity in (select unnest(hermes_memory.ctx_themes())))))$p$, guarded);
   execute format($p$create policy wall_add on hermes_memory.%I for insert with check
@@ -76,6 +86,7 @@ create policy wall_change on hermes_memory.memory_agents for update
 -- Nobody but the owner has business here; without a policy the wall lets nothing through, whatever is granted later.
 alter table hermes_memory.seals enable row level security;
 alter table hermes_memory.theme_grants enable row level security;
+alter table hermes_memory.subject_members enable row level security;
 alter table hermes_memory.memory_maintenance_log enable row level security;
 
 -- What a theme holds, as far as the reader may see it.

@@ -24,7 +24,8 @@ begin
   execute format('grant usage on sequence hermes_memory.lex_numbers to %I', runtime_role);
   revoke execute on all functions in schema hermes_memory from public;
   execute format(
-    'grant execute on function hermes_memory.ctx_theme(), hermes_memory.ctx_subject(), hermes_memory.ctx_themes(),
+    'grant execute on function hermes_memory.ctx_theme(), hermes_memory.ctx_subject(), hermes_memory.ctx_subjects(),
+       hermes_memory.ctx_themes(),
        hermes_memory.term_frequency(tsvector, tsquery), hermes_memory.term_query(text),
        hermes_memory.forget_vectors(text, uuid[]),
        hermes_memory.claim_embedding_jobs(int, double precision, int),
