@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,7 @@ def test_a_shim_without_its_preload_is_told_and_can_be_completed(home: Path) -> 
 
 
 @pytest.mark.parametrize("directory", [shim_directory, preload_directory])
-def test_files_of_another_version_are_told(home: Path, directory: object) -> None:
-    assert callable(directory)
+def test_files_of_another_version_are_told(home: Path, directory: Callable[[Path], Path]) -> None:
     (directory(home) / "__init__.py").write_text("# an older one")
 
     assert "not of this version" in shim_finding(home).message
