@@ -160,7 +160,7 @@ def corrects(newer: Row, older: Row) -> bool:
 def _corrects(new: _Fact, old: _Fact) -> bool:
     if new.when <= old.when or new.place != old.place or new.words == old.words:
         return False
-    if new.speaker and old.speaker and new.speaker != old.speaker:
+    if new.words.isdisjoint(old.words) or (new.speaker and old.speaker and new.speaker != old.speaker):
         return False
     return _same_frame(new, old) or _same_topic(new, old)
 
