@@ -1,0 +1,140 @@
+"""The keys of people and groups are kept nowhere: driven through everything, failures too, and searched for."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from prometheus_client import generate_latest
+
+from hermes_memory.cli.main import main
+from tests.acceptance.conftest import NewAgent
+from tests.support.agents import Agent, eventually
+from tests.support.inspection import dump
+from tests.support.postgres_store import Installation
+
+POISON: Final = "a text that the database refuses"
+CONTACTS: Final[Mapping[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "telephone": (
+        {"gateway_session_key": "agent:main:whatsapp:dm:4915150607080@s.whatsapp.net", "platform": "whatsapp"},
+        ("4915150607080", "s.whatsapp.net"),
+    ),
+    "mail address": (
+        {"gateway_session_key": "email:bob.kestrel@example.org", "user_id": "bob.kestrel@example.org"},
+        ("bob.kestrel", "kestrel@"),
+    ),
+    "user and chat": (
+        {
+            "platform": "telegram",
+            "user_id": "777000111",
+            "user_id_alt": "kestrel_handle_42",
+            "chat_id": "888000222",
+            "chat_type": "dm",
+            "thread_id": "555000333",
+        },
+        ("777000111", "kestrel_handle_42", "888000222", "555000333"),
+    ),
+    "group": (
+        {
+            "gateway_session_key": "agent:main:telegram:supergroup:-100444555666",
+            "chat_id": "-100444555666",
+            "chat_type": "supergroup",
+            "user_id": "777000444",
+            "platform": "telegram",
+        },
+        ("100444555666", "777000444"),
+    ),
+}
+MARKS: Final = tuple(mark for _, marks in CONTACTS.values() for mark in marks)
+
+
+@pytest.mark.usefixtures("served")
+async def test_the_keys_of_people_and_groups_are_kept_nowhere_whatever_goes_wrong(
+    new_agent: NewAgent, database: Installation, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    agents = {
+        f"session-{number}": new_agent().start(f"session-{number}", **facts)
+        for number, (facts, _) in enumerate(CONTACTS.values())
+    }
+    shown = [line for session, agent in agents.items() for line in _talk(agent, session)]
+    await database.administer(f'alter role "{database.role}" nologin')
+    shown += [line for session, agent in agents.items() for line in _talk(agent, session)]
+    waiting = _files(agents["session-0"].home)
+    await database.administer(
+        f"alter table hermes_memory.memory_entries add constraint picky check (content !~ '{POISON}')"
+    )
+    await database.administer(f'alter role "{database.role}" login')
+    for session, agent in agents.items():
+        agent.provider.on_memory_write("add", "user", f"{POISON} in {session}", {"session_id": session})
+    eventually(lambda: len(agents["session-0"].dead_letters()) == len(agents))
+    shown += agents["session-0"].dead_letters()
+    shown += [_signature(agents["session-0"], facts) for facts, _ in CONTACTS.values()]
+    capsys.readouterr()
+    for verb in (["stats"], ["doctor"], ["spool", "list", "--content"], ["spool", "status"]):
+        main_in_a_thread(verb)
+    printed = capsys.readouterr()
+    places = {
+        "database": await dump(database.admin_dsn),
+        "server's log": _server_log(database),
+        "home": waiting + _files(agents["session-0"].home),
+        "log": "\n".join(str(record.__dict__) for record in caplog.records if "hermes_memory" in record.name),
+        "metrics": generate_latest().decode(),
+        "verbs": printed.out + printed.err,
+        "answers and errors": "\n".join(shown),
+    }
+
+    assert all(places.values())
+    assert "Likes tea" in places["database"]
+    assert POISON in places["home"]
+    assert [(place, mark) for place, text in places.items() for mark in MARKS if mark in text] == []
+
+
+def _talk(agent: Agent, session: str) -> list[str]:
+    """Use every hook and tool, some of them wrongly; return what the host and the model are shown."""
+    provider = agent.provider
+    provider.on_turn_start(1, "Is there tea?")
+    provider.sync_turn("Is there tea in the house?", "There is tea, of course.", session_id=session)
+    provider.on_memory_write("add", "user", "Likes tea", {"session_id": session})
+    provider.queue_prefetch("What is drunk here?", session_id=session)
+    provider.on_delegation("count the tea", "there are nine bags", child_session_id="child")
+    shown = [provider.prefetch("What is drunk here?", session_id=session), provider.system_prompt_block()]
+    calls: list[tuple[str, object]] = [
+        ("recall_memory", {"query": "tea", "scope": "subject"}),
+        ("recall_conversation", {"query": "tea", "scope": "external-group"}),
+        ("memory_remember", {"content": "Takes sugar"}),
+        ("memory_forget", {"content": "never said"}),
+        ("memory_profile", {"limit": "many"}),
+        ("memory_profile", None),
+    ]
+    shown += [provider.handle_tool_call(name, arguments) for name, arguments in calls]
+    provider.on_session_end([{"role": "user", "content": "Is there tea in the house?"}])
+    return [*shown, str(provider.recall_status()), str(provider.unavailable_reason())]
+
+
+def main_in_a_thread(arguments: list[str]) -> None:
+    """Run a verb beside this test's event loop."""
+    thread = threading.Thread(target=main, args=(arguments,))
+    thread.start()
+    thread.join(120)
+    assert not thread.is_alive()
+
+
+def _signature(agent: Agent, facts: Mapping[str, Any]) -> str:
+    return json.dumps(agent.provider.identity_signature(hermes_home=str(agent.home), **facts))
+
+
+def _files(home: Path) -> str:
+    return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in home.rglob("*") if path.is_file())
+
+
+def _server_log(database: Installation) -> str:
+    directory = database.server.directory
+    if directory is None:
+        return "the server is not ours to look into"
+    return (directory / "postgres" / "server.log").read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,64 @@
+"""The doctor of a home whose database has holes in its wall: it fails, names each hole, and says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from hermes_memory.cli.exits import ERROR
+from hermes_memory.cli.main import main
+from tests.support.postgres_store import Installation
+
+HOLES = {
+    "drop policy wall_read on hermes_memory.sessions": "select hermes_memory.raise_wall(",
+    "alter policy wall_read on hermes_memory.memory_entries using (true)": "wall_read on memory_entries",
+    "grant select on hermes_memory.conversations_p0 to public": "conversations_p0; revoke them",
+    "alter table hermes_memory.history force row level security": "no force row level security",
+    "alter table hermes_memory.term_blocks disable row level security": "enable row level security",
+    "create unique index told on hermes_memory.memory_entries (agent_identity, lex_key)": "told; drop them",
+    "alter function hermes_memory.ctx_themes() reset search_path": "set search_path = pg_catalog, pg_temp",
+    "grant truncate on hermes_memory.inbox to public": "truncate",
+    "grant execute on function hermes_memory.make_generation(text, int) to public": "hermes-memory migrate",
+    'grant temporary on database "{database}" to public': "temporary tables",
+    "alter view hermes_memory.memory_rows reset (security_invoker)": "security_invoker = true",
+}
+
+
+def test_the_doctor_fails_over_a_broken_wall_and_a_mended_one_is_well(
+    served: Path, database: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asyncio.run(database.administer_all(";".join(HOLES).format(database=database.database)))
+
+    code = main(["doctor", "--json"])
+    findings = json.loads(capsys.readouterr().out)["findings"]
+
+    wrong = [finding["message"] for finding in findings if (finding["check"], finding["level"]) == ("wall", "error")]
+    assert code == ERROR
+    assert [remedy for remedy in HOLES.values() if not any(remedy in message for message in wrong)] == []
+
+
+def test_raising_the_wall_again_mends_its_policies(
+    served: Path, database: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = (
+        "alter policy wall_read on hermes_memory.memory_entries using (true); "
+        "create policy helpful on hermes_memory.memory_entries using (true); "
+        "drop policy wall_add on hermes_memory.memory_entries; "
+        "alter table hermes_memory.memory_entries force row level security"
+    )
+    mended = (
+        "set role hermes_memory_owner; drop policy helpful on hermes_memory.memory_entries; "
+        "select hermes_memory.raise_wall('memory_entries')"
+    )
+    asyncio.run(database.administer_all(broken))
+    before = main(["doctor", "--json"])
+    asyncio.run(database.administer_all(mended))
+    capsys.readouterr()
+    main(["doctor", "--json"])
+    findings = json.loads(capsys.readouterr().out)["findings"]
+
+    assert before == ERROR
+    assert [finding["level"] for finding in findings if finding["check"] == "wall"] == ["ok"]
