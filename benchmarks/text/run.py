@@ -202,7 +202,7 @@ def page(results: dict[str, Any]) -> str:
     parts = []
     for size in results["sizes"]:
         taken = circumstances(results["machine"], size["load"])
-        parts += [f"## {size['rows']:,} rows", taken, _sizes(size), _table(size), _others(size)]
+        parts += [f"**{size['rows']:,} rows.** {taken}", _sizes(size), _table(size), _others(size)]
     return "\n\n".join(parts)
 
 

@@ -19,6 +19,7 @@ import pytest_asyncio
 from hermes_memory.adapters.postgres import history_reader
 from hermes_memory.adapters.postgres.folding import PostgresTextIndex
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
+from hermes_memory.adapters.postgres.people import PostgresPeople
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.domain.chain import Head
@@ -184,6 +185,7 @@ async def _reads(store: PostgresStore) -> None:
     await reader.mirrored(DESK, HOME, timeout=PATIENCE)
     await reader.private_copies(HOME, [(Target.MEMORY, "first note")], timeout=PATIENCE)
     await reader.themes(DESK, timeout=PATIENCE)
+    await PostgresPeople(store.pool).others(ANA, timeout=PATIENCE)
     moment, row = datetime(2024, 1, 2, tzinfo=UTC), RowId(uuid4())
     for scope in SCOPES:
         entries = await reader.entries(DESK, scope, target=Target.MEMORY, limit=20, timeout=PATIENCE)
@@ -243,10 +245,8 @@ MOST: Final = 2 * ROWS
 
 
 def _may_read_all(name: str) -> bool:
-    if name.startswith("vector_statements.crowd_statement"):
-        return True  # the first row of the theme will do
     # Whether the graph serves a search is tried where searches are; so few and so short vectors are sorted as quickly.
-    return name in READS_ALL or (name.startswith("vector_statements.near_statement") and str(AllScope()) in name)
+    return name in READS_ALL or (name.startswith("vector_statements.walk_statement") and str(AllScope()) in name)
 
 
 def _faults(seen: Mapping[str, Looked]) -> list[str]:
