@@ -65,12 +65,11 @@ async def test_told_everything_it_makes_a_database_of_ones_own_ready(
     assert login is True
 
 
-async def test_asked_it_takes_answers_line_by_line(
-    empty: str, server: TestServer, home: Path, configure: Callable[..., None]
+async def test_asked_it_takes_answers_line_by_line_and_needs_no_embedder(
+    empty: str, server: TestServer, home: Path
 ) -> None:
-    configure(embedder="local")
     url = server.dsn(empty, user=server.unique_name("app"))
-    # The environment has an embedder, so the endpoint is not asked for.
+    # The environment has no embedder, so no endpoint is asked for.
     answers = [url, "", "grants", "perhaps", "no", server.dsn(empty)]
 
     done = require(command("setup", typed="\n".join(answers) + "\n"), DONE)
@@ -78,6 +77,7 @@ async def test_asked_it_takes_answers_line_by_line(
     assert "prefetch: Input should be a valid boolean" in done.out
     assert "the schema is up to date" in done.out
     assert "read grants" in done.out
+    assert "ERROR" not in done.out
     assert json.loads((home / "hermes-memory.json").read_text()) == {"prefetch": False, "read_policy": "grants"}
 
 

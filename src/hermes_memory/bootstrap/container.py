@@ -139,6 +139,10 @@ def _deliverer(
     return deliverer
 
 
+def _embeds(settings: Settings) -> bool:
+    return settings.embedder != "none"
+
+
 def _seal_stage(settings: Settings, local: LocalHalf, seals: PostgresSeals, worker: Worker) -> SealStage:
     path = published_heads_path(local.folder, destination_of(settings))
 
@@ -193,7 +197,7 @@ class Container(containers.DeclarativeContainer):
     reader = providers.Singleton(PostgresReader, pool)
     people = providers.Singleton(PersonBook, providers.Singleton(PostgresPeople, pool), store_breaker)
     queue = providers.Singleton(PostgresEmbeddingQueue, pool)
-    inspector = providers.Singleton(PostgresInspector, pool)
+    inspector = providers.Singleton(PostgresInspector, pool, embeds=providers.Callable(_embeds, settings))
     preparation = providers.Singleton(StorePreparation, host, pool, inspector)
 
     spool = providers.Singleton(SpoolAccess, local.provided.spool, worker)

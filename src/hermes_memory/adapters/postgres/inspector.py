@@ -33,11 +33,13 @@ class PostgresInspector:
 
     Args:
         pool: Connections of the runtime role.
+        embeds: Whether an embedder is configured. Without one, no generation is missed.
         timeout: Seconds a call may take.
     """
 
-    def __init__(self, pool: Pool, *, timeout: float = 30.0) -> None:
+    def __init__(self, pool: Pool, *, embeds: bool = True, timeout: float = 30.0) -> None:
         self._pool = pool
+        self._embeds = embeds
         self._timeout = timeout
 
     async def verify(self) -> Installation:
@@ -50,7 +52,7 @@ class PostgresInspector:
             if facts is None:
                 raise SchemaNotApplied(SCHEMA_MESSAGE)
             problems = [*_edited(ledger), *await _problems(transaction)]
-        if facts["active_generation"] is None:
+        if self._embeds and facts["active_generation"] is None:
             problems.append(NO_GENERATION)
         return Installation(
             migrations=tuple(sorted(ledger)),
