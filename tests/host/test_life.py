@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hermes_memory.hermes.install import install
 from tests.support.hermes_host import HermesHost, ScenarioRun, clear
 from tests.support.hermes_host_promises import require_in_time, require_prompt_exit
+from tests.support.poison import POISON
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +101,23 @@ def test_the_process_ends_when_its_agents_have(home: HermesHost, life: ScenarioR
     require_prompt_exit(
         life, again=lambda: home.run("life:across_processes", home=str(home.home), remember="A fact", query="")
     )
+
+
+def test_no_text_breaks_out_of_what_the_host_puts_before_a_turn_or_comes_back_into_the_memory(home: HermesHost) -> None:
+    letters = (first + second for first in "bdgk" for second in "aeiouylrwx")
+    words = {f"v{letter}quorim": text[:2_000] for letter, text in zip(letters, POISON.values(), strict=False)}
+    # Everything is shown that is found, however busy the machine is: what is shown is the point, not what is found.
+    patient = replace(home, environment={"HERMES_MEMORY_RECALL_FLOOR": "0", "HERMES_MEMORY_PREFETCH_TIMEOUT": "7.5"})
+    facts = patient.run("poison:drill", home=str(home.home), poison=words).require_clean()
+
+    assert facts["stripped"] == []
+    for word, injected in facts["injected"].items():
+        assert (injected.count("<memory-context>"), injected.count("</memory-context>")) == (1, 1)
+        assert injected.count("[System note:") == 1
+        assert (injected.count("<recalled-memory id="), injected.count("</recalled-memory id=")) == (1, 1)
+        assert sum(word in line for line in injected.splitlines()) == 1
+    for answer in facts["answers"].values():
+        assert json.loads(answer)["count"] >= 1
+        assert "memory-context>" not in answer.replace("‹/memory-context>", "").replace("‹memory-context>", "")
+    for word, turns in facts["turns"].items():
+        assert set(turns) <= {f"What of {word} then?", f"Once more, {word}?"} | {t for t in turns if word not in t}
