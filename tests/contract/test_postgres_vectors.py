@@ -91,11 +91,13 @@ async def test_a_search_brings_all_rows_that_there_are_however_big_the_crowd_aro
         ]
         own = await _ask(store.search, Caller(theme=Theme("few 3"), subject=ANA), CURRENT, THERE, 1_000)
         mine = await _ask(store.search, Caller(theme=Theme("x"), subject=ANA), _wide(SubjectScope()), THERE, 1_000)
+        readable = await _ask(store.search, Caller(theme=Theme("few 3"), subject=ANA), _wide(AllScope()), THERE, 1_000)
         all_rows = await _ask(store.search, DESK, _wide(AllScope()), THERE, CROWD + 12 * FEW)
 
     assert counts == [1, FEW - 1, FEW, FEW] * 12
     assert len({hit.row.id for hit in own}) == 2 * FEW
     assert len({hit.row.id for hit in mine}) == 12 * FEW
+    assert len({hit.row.id for hit in readable}) == 13 * FEW
     assert len({hit.row.id for hit in all_rows}) == CROWD + 12 * FEW
 
 

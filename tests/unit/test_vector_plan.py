@@ -8,7 +8,6 @@ from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS, WIDEST, Size
 from hermes_memory.domain.model import (
     AllScope,
     CurrentScope,
-    ReadPolicy,
     Scope,
     SessionId,
     SessionScope,
@@ -20,8 +19,8 @@ from hermes_memory.domain.model import (
 LIMIT = 100
 
 
-def sizes(rows: int, *, crowd: int = 0, partitions: int = 32, policy: ReadPolicy = ReadPolicy.OPEN) -> Sizes:
-    return Sizes(rows=rows, crowd=crowd or rows, partitions=partitions, policy=policy)
+def sizes(rows: int, *, crowd: int = 0, partitions: int = 32, everybody: bool = True) -> Sizes:
+    return Sizes(rows=rows, crowd=crowd or rows, partitions=partitions, everybody=everybody)
 
 
 @pytest.mark.parametrize("scope", [CurrentScope(), ThemeScope(theme=Theme("a")), AllScope()])
@@ -49,7 +48,7 @@ def test_a_theme_lost_in_a_crowd_is_not_walked_to() -> None:
 
 
 def test_a_crowd_that_was_not_counted_yet_is_at_least_the_theme_itself() -> None:
-    grown = Sizes(rows=10_000, crowd=0, partitions=32, policy=ReadPolicy.OPEN)
+    grown = Sizes(rows=10_000, crowd=0, partitions=32, everybody=True)
 
     assert walk(CurrentScope(), grown, LIMIT) == walk(CurrentScope(), sizes(10_000), LIMIT)
 
@@ -60,10 +59,10 @@ def test_all_open_themes_are_walked_once_in_each_partition_with_less_width_the_m
     assert widths == [Walk(width=width, goes_on=False) for width in (400, 400, 100, 100)]
 
 
-def test_among_themes_that_are_not_open_the_walk_goes_on_to_those_that_are() -> None:
-    granted = sizes(200_000, policy=ReadPolicy.GRANTS)
+def test_among_themes_that_few_may_read_the_walk_goes_on_to_those() -> None:
+    granted = sizes(200_000, everybody=False)
 
-    assert walk(AllScope(), sizes(20_000, policy=ReadPolicy.GRANTS), LIMIT) is None
+    assert walk(AllScope(), sizes(20_000, everybody=False), LIMIT) is None
     assert walk(AllScope(), granted, LIMIT) == Walk(width=100, goes_on=True)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hermes_memory.domain.model import AllScope, ReadPolicy, Scope, SessionScope, SubjectScope
+from hermes_memory.domain.model import AllScope, Scope, SessionScope, SubjectScope
 
 EXACT_ROWS: Final = 5_000
 """Rows of a space up to which every distance is computed: two milliseconds, and nothing is missed."""
@@ -39,13 +39,13 @@ class Sizes:
         rows: Rows of the kind in the space, as the caller sees it.
         crowd: Rows of the partition that holds the theme, about; counts for a single theme.
         partitions: Partitions of every table.
-        policy: Who may read which theme.
+        everybody: Whether the caller may read nearly all there is, sinks apart.
     """
 
     rows: int
     crowd: int
     partitions: int
-    policy: ReadPolicy
+    everybody: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +67,14 @@ class Walk:
         return f"hnsw.iterative_scan = {iterate}", f"hnsw.ef_search = {self.width:d}", "enable_sort = off"
 
 
-def is_whole(scope: Scope, rows: int, policy: ReadPolicy, *, exact_rows: int = EXACT_ROWS) -> bool:
+def is_whole(scope: Scope, rows: int, *, everybody: bool, exact_rows: int = EXACT_ROWS) -> bool:
     """Tell whether every distance is computed, whatever else the space's partition holds.
 
     What belongs to one person is spread over all partitions and a small part of each; a session is small.
     """
     if isinstance(scope, SessionScope | SubjectScope):
         return True
-    if isinstance(scope, AllScope) and policy is not ReadPolicy.OPEN:
+    if isinstance(scope, AllScope) and not everybody:
         return rows <= (FEW_READABLE if exact_rows else 0)
     return rows <= exact_rows
 
@@ -88,14 +88,13 @@ def walk(scope: Scope, sizes: Sizes, limit: int, *, exact_rows: int = EXACT_ROWS
         limit: Rows wanted.
         exact_rows: Rows of a space up to which every distance is computed; 0 for none of its own accord.
     """
-    if is_whole(scope, sizes.rows, sizes.policy, exact_rows=exact_rows):
+    if is_whole(scope, sizes.rows, everybody=sizes.everybody, exact_rows=exact_rows):
         return None
     if isinstance(scope, AllScope):
         least, greatest = WIDTHS_IN_ALL
         width = min(max(WIDTH_OVER_ALL // sizes.partitions, least), greatest)
-        # Of all themes that everybody may read nearly every row counts, and going on would cost more in every
-        # partition than it finds.
-        return Walk(width=width, goes_on=sizes.policy is not ReadPolicy.OPEN)
+        # Where nearly every row counts, going on would cost more in every partition than it finds.
+        return Walk(width=width, goes_on=not sizes.everybody)
     width = next((width for rows, width in WIDTHS if sizes.rows <= rows), WIDEST)
     steps = max(width, limit * PARTS_A_ROW * max(sizes.crowd, sizes.rows) // max(sizes.rows, 1))
     return None if exact_rows and steps * STEP_COST > sizes.rows else Walk(width=width, goes_on=True)

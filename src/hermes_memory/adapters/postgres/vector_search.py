@@ -114,14 +114,16 @@ class VectorSearch:
 
     async def _way(self, transaction: Transaction, question: _Question, kind: Kind, facts: Record) -> Walk | None:
         """Return how to walk the graph, None to compute every distance."""
-        rows, policy = facts[str(kind)], ReadPolicy(facts["read_policy"])
-        if is_whole(question.scope, rows, policy, exact_rows=self._exact_rows):
+        rows = facts[str(kind)]
+        # Who speaks with somebody reads what was granted, not what all agents know.
+        everybody = facts["read_policy"] == ReadPolicy.OPEN and question.caller.subject is None
+        if is_whole(question.scope, rows, everybody=everybody, exact_rows=self._exact_rows):
             return None
         crowd = 0
         if not isinstance(question.scope, AllScope):
             statement = crowd_statement(kind, facts["generation"])
             crowd = await transaction.fetch_value(statement, theme_of(question.caller, question.scope)) or 0
-        sizes = Sizes(rows=rows, crowd=crowd, partitions=facts["partitions"], policy=policy)
+        sizes = Sizes(rows=rows, crowd=crowd, partitions=facts["partitions"], everybody=everybody)
         return walk(question.scope, sizes, question.limit, exact_rows=self._exact_rows)
 
 
