@@ -13,12 +13,14 @@ import pytest_asyncio
 
 from hermes_memory.adapters.postgres.administrator import Administrator, administrator
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
+from hermes_memory.adapters.postgres.granting import PostgresGranting
 from hermes_memory.adapters.postgres.history_audit import histories
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.domain.chain import Flaw, Head, verify
 from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeSubject, WholeTheme
-from hermes_memory.domain.model import Caller, RowId, SessionId, Theme
+from hermes_memory.domain.grants import Grant
+from hermes_memory.domain.model import Caller, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
 from hermes_memory.testing.making import (
     ANA,
@@ -26,6 +28,7 @@ from hermes_memory.testing.making import (
     BEN_DIRECTLY,
     DESK,
     DESK_WITH_ANA,
+    MARKETING,
     add,
     by_content,
     record,
@@ -42,6 +45,7 @@ SUPPORT: Final = Theme("support")
 TALK: Final = SessionId("talk-4711")
 TALKING: Final = Caller(theme=SUPPORT, session=TALK)
 ELSEWHERE: Final = Caller(theme=SUPPORT, session=SessionId("elsewhere"))
+CLARA: Final = Subject(b"c" * 32)
 CHILD: Final = Caller(theme=SUPPORT, session=SessionId("child"))
 TABLES: Final = """
 select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -89,7 +93,7 @@ def holding(rows: dict[str, list[str]], *marks: str) -> list[str]:
     return [f"{table}: {row}" for table, found in rows.items() for row in found if any(mark in row for mark in marks)]
 
 
-async def world(store: PostgresStore) -> dict[str, RowId]:
+async def world(database: Installation, store: PostgresStore) -> dict[str, RowId]:
     """Store something of everybody; words of Ana's hold `anna`, those of the talk `talky`, of the one entry `solo`."""
     made = await store.delivery.apply(
         [
@@ -118,6 +122,11 @@ async def world(store: PostgresStore) -> dict[str, RowId]:
             delegated(ELSEWHERE, "other task"),
         ]
     )
+    async with administrator(database.admin_dsn) as opened:
+        granting = PostgresGranting(opened)
+        await granting.merge([ANA, CLARA])
+        await granting.add(Grant(reader=ANA, source=MARKETING))
+        await granting.add(Grant(reader=SUPPORT, source=MARKETING))
     jobs = await store.queue.claim(60, lease=60)
     await store.queue.complete({job.row: [(1.0, 0.0, 0.0, 0.0)] for job in jobs}, jobs)
     names = ("ana", "ben", "tea", "launch", "solo", "talk", "plain")
@@ -149,7 +158,7 @@ CASES: Final[dict[str, tuple[Callable[[dict[str, RowId]], Erasure], tuple[str, .
 async def test_exactly_what_was_named_goes_from_every_table(database: Installation, case: str) -> None:
     choose, marks = CASES[case]
     async with database.store() as store:
-        rows = await world(store)
+        rows = await world(database, store)
         heads = await sealed(store)
         erasure: Erasure = choose(rows)
         before = await everything(database)
@@ -185,7 +194,7 @@ async def test_exactly_what_was_named_goes_from_every_table(database: Installati
 
 async def test_an_erasure_is_noted_without_a_word_of_what_it_took(database: Installation) -> None:
     async with database.store() as store, eraser_of(database) as eraser:
-        await world(store)
+        await world(database, store)
         done = await eraser.erase(WholeSubject(subject=ANA))
     noted: Any = await database.administer(
         "select detail::text from hermes_memory.memory_maintenance_log where id = $1 and verb = 'erase'", done.id
@@ -199,7 +208,7 @@ async def test_an_erasure_is_noted_without_a_word_of_what_it_took(database: Inst
 
 async def test_writers_go_on_while_their_neighbour_is_erased(database: Installation) -> None:
     async with database.store() as store, eraser_of(database, rows=20, blocks=30) as eraser:
-        await world(store)
+        await world(database, store)
         stop = anyio.Event()
         written: list[str] = []
 
@@ -234,7 +243,7 @@ async def test_writers_go_on_while_their_neighbour_is_erased(database: Installat
 
 async def test_a_vector_that_was_under_way_is_not_stored_for_what_was_erased(database: Installation) -> None:
     async with database.store() as store, eraser_of(database) as eraser:
-        await world(store)
+        await world(database, store)
         jobs = await store.queue.claim(1_000, lease=60)
         await eraser.erase(WholeSession(session=TALK))
         await store.queue.complete({job.row: [(0.0, 1.0, 0.0, 0.0)] for job in jobs}, jobs)
@@ -249,7 +258,7 @@ async def test_a_vector_that_was_under_way_is_not_stored_for_what_was_erased(dat
 
 async def test_two_who_erase_the_same_erase_it_once(database: Installation) -> None:
     async with database.store() as store:
-        await world(store)
+        await world(database, store)
     async with eraser_of(database, rows=10, blocks=20) as one, eraser_of(database, rows=10, blocks=20) as other:
         foretold = await one.count(WholeTheme(theme=SUPPORT))
         done = []
@@ -284,7 +293,7 @@ class Dying(Administrator):
 
 async def test_an_erasure_that_was_broken_off_anywhere_is_finished_by_the_next(database: Installation) -> None:
     async with database.store() as store:
-        await world(store)
+        await world(database, store)
         interrupted: list[tuple[Erasure, int]] = [
             *((WholeSubject(subject=ANA), at) for at in (2, 4, 9, 11)),
             *((WholeSession(session=TALK), at) for at in (3, 8)),
@@ -308,7 +317,7 @@ async def test_an_erasure_that_was_broken_off_anywhere_is_finished_by_the_next(d
 
 async def test_the_subject_of_a_tombstone_is_nobodys(database: Installation) -> None:
     async with database.store() as store, eraser_of(database) as eraser:
-        await world(store)
+        await world(database, store)
         await eraser.erase(WholeSubject(subject=ANA))
     tombstones = await database.administer("""
         select count(*) from hermes_memory.history

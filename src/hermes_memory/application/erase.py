@@ -20,6 +20,9 @@ SETTLE_SECONDS: Final = 30.0
 MIRRORED: Final = (
     "{} of the entries mirror MEMORY.md or USER.md of a home: remove the lines there too, or they come back"
 )
+COMPANIONS: Final = (
+    "the person has {} other subjects, which are not touched: erase them too (`hermes-memory subjects` names them)"
+)
 UNREADABLE: Final = (
     "{} writes in the spool cannot be read, so nobody can tell whose they are: see `hermes-memory spool`"
 )
@@ -66,7 +69,7 @@ class Erasing:
             started_at=started_at,
             seconds=time.monotonic() - started,
             counts=counts,
-            notes=self._notes(unreadable, await self._eraser.mirrored(erasure)),
+            notes=self._notes(unreadable, await self._eraser.mirrored(erasure), await self._eraser.companions(erasure)),
         )
 
     async def execute(self, erasure: Erasure) -> Certificate:
@@ -80,7 +83,7 @@ class Erasing:
         """
         started_at, started = self._now(), time.monotonic()
         texts = await self._eraser.texts(erasure)
-        mirrored = await self._eraser.mirrored(erasure)
+        mirrored, companions = await self._eraser.mirrored(erasure), await self._eraser.companions(erasure)
         dropped = await self._worker.call(lambda: self._dropped(erasure, texts))
         settled = await self._eraser.settle(SETTLE_SECONDS)
         erased = await self._eraser.erase(erasure)
@@ -97,7 +100,7 @@ class Erasing:
             counts={**erased.counts, **{name: dropped[name] for name in ("waiting", "dead")}},
             proofs=proofs,
             complete=settled and not any(proof.remaining for proof in proofs),
-            notes=(*(() if settled else (UNSETTLED,)), *self._notes(unreadable, mirrored)),
+            notes=(*(() if settled else (UNSETTLED,)), *self._notes(unreadable, mirrored, companions)),
             erasure=erased.id,
         )
 
@@ -124,8 +127,13 @@ class Erasing:
                 dropped[name] += drop(spool, ids, dead_only=False)
         return dropped
 
-    def _notes(self, unreadable: int, mirrored: int) -> tuple[str, ...]:
-        numbers = ((MIRRORED, mirrored), (UNREADABLE, unreadable), (SET_ASIDE, self._set_aside()))
+    def _notes(self, unreadable: int, mirrored: int, companions: int) -> tuple[str, ...]:
+        numbers = (
+            (MIRRORED, mirrored),
+            (COMPANIONS, companions),
+            (UNREADABLE, unreadable),
+            (SET_ASIDE, self._set_aside()),
+        )
         return (*(note.format(number) for note, number in numbers if number), ELSEWHERE, BACKUPS)
 
 

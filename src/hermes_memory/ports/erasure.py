@@ -42,6 +42,10 @@ class Eraser(Protocol):
         """Count the entries among it that mirror a line of some home's notebooks, which would bring them back."""
         ...
 
+    async def companions(self, erasure: Erasure) -> int:
+        """Count the other subjects that are one person with the one to be erased, whose rows are not touched."""
+        ...
+
     async def texts(self, erasure: Erasure) -> frozenset[str]:
         """Return what the one entry to be erased says and said before; nothing for what is more than an entry."""
         ...

@@ -16,7 +16,7 @@ from hermes_memory.adapters.postgres import erasure_statements as sql
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.adapters.postgres.erasure_counts import count_all, owner_of, prove
 from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values, conditions
-from hermes_memory.domain.erasure import Erasure, OneEntry, Proof
+from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, WholeSubject
 from hermes_memory.domain.errors import StoreBusy
 from hermes_memory.ports.erasure import Erased
 
@@ -61,6 +61,14 @@ class PostgresEraser:
         where, values = conditions(erasure)
         async with self._administrator.transaction(read_only=True) as connection:
             found: int = await connection.fetchval(where.fill(sql.MIRRORED), *values)
+        return found
+
+    async def companions(self, erasure: Erasure) -> int:
+        """Count the other subjects of the same person; see `Eraser.companions`."""
+        if not isinstance(erasure, WholeSubject):
+            return 0
+        async with self._administrator.transaction(read_only=True) as connection:
+            found: int = await connection.fetchval(sql.COMPANIONS, bytes(erasure.subject))
         return found
 
     async def texts(self, erasure: Erasure) -> frozenset[str]:
@@ -153,6 +161,8 @@ class PostgresEraser:
             owner = owner_of(values)
             counts["vectors"] += await connection.fetchval(sql.ORPHANED_VECTORS, *owner)
             await connection.execute(sql.LEAVE_FOLDING, *owner)
+            if owner[1] is not None:
+                await connection.execute(sql.FORGET_IN_LOG, owner[1])
         return False
 
     async def _repeat(self, step: Step, *, isolation: Any = "read_committed") -> None:

@@ -118,6 +118,16 @@ LEAVE_FOLDING: Final[LiteralString] = """
 update hermes_memory.folding set theme = null, shelf = null, subject = null, whole = false, next_lexeme = ''
  where theme = $1 or subject = $2"""
 
+# What operators did for a person names the subject; that it was done stays on record.
+FORGET_IN_LOG: Final[LiteralString] = """
+update hermes_memory.memory_maintenance_log
+   set detail = replace(detail::text, encode($1::bytea, 'hex'), 'erased')::jsonb
+ where strpos(detail::text, encode($1::bytea, 'hex')) > 0"""
+COMPANIONS: Final[LiteralString] = """
+select count(*) from hermes_memory.subject_members mine
+  join hermes_memory.subject_members other on other.person = mine.person and other.subject <> mine.subject
+ where mine.subject = $1"""
+
 MIRRORED: Final[LiteralString] = """
 select count(*) from hermes_memory.memory_entries t where t.source is not null and {rows}"""
 TEXTS: Final[LiteralString] = """
