@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-pgbouncer soak matrix check docs bench-writes bench-recall clean
+.PHONY: help setup demo test test-pgbouncer soak matrix fuzz audit check docs bench-writes bench-recall clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -36,6 +36,9 @@ matrix: $(READY) ## End, fork and kill processes on Python 3.11, 3.12 and 3.13; 
 fuzz: $(READY) ## Try the rules on texts, calls and files at random for an hour or so; FUZZ_EXAMPLES=n shortens
 	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest $(PYTEST_ARGS) -o timeout=0 tests/fuzz
 
+audit: $(READY) ## Ask whether the versions of the checks have known weaknesses, where anybody can be asked
+	@sh scripts/audit.sh $(BIN)/python .venv-audit constraints/dev.txt
+
 check: $(READY) ## Lint, format, types, layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -53,4 +56,4 @@ bench-recall: $(READY) ## Measure what recall finds among notes and sessions in 
 	@$(BIN)/python -m benchmarks recall $(BENCH_ARGS)
 
 clean: ## Remove what the targets made
-	@rm -rf $(VENV) .venv-peer build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) .venv-peer .venv-audit build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
