@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.inmemory.text_index import InMemoryTextIndex
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.model import ReadPolicy, RowId, Subject, Theme
 from hermes_memory.testing import CONTRACT_GENERATION, StoreUnderTest
 from hermes_memory.testing.store_contract import StoreContract
+from hermes_memory.testing.text_index_contract import TextIndexContract
 
 
 class Levers:
@@ -37,24 +39,39 @@ class Levers:
     async def pass_time(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
+    def under_test(self) -> StoreUnderTest:
+        """Return the store with its levers."""
+        return StoreUnderTest(
+            delivery=self.store.delivery,
+            search=self.store.search,
+            reader=self.store.reader,
+            queue=self.store.queue,
+            people=self.store.people,
+            inspector=self.store.inspector,
+            analyze=self.analyze,
+            set_policy=self.set_policy,
+            grant=self.grant,
+            merge=self.merge,
+            erase_turn=self.erase_turn,
+            pass_time=self.pass_time,
+        )
+
 
 class TestInMemoryStore(StoreContract):
     """Every promise, kept in memory."""
 
     @pytest.fixture
     async def store(self) -> StoreUnderTest:
-        levers = Levers()
-        return StoreUnderTest(
-            delivery=levers.store.delivery,
-            search=levers.store.search,
-            reader=levers.store.reader,
-            queue=levers.store.queue,
-            people=levers.store.people,
-            inspector=levers.store.inspector,
-            analyze=levers.analyze,
-            set_policy=levers.set_policy,
-            grant=levers.grant,
-            merge=levers.merge,
-            erase_turn=levers.erase_turn,
-            pass_time=levers.pass_time,
-        )
+        return Levers().under_test()
+
+
+class TestInMemoryTextIndex(TextIndexContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    async def store(self) -> StoreUnderTest:
+        return Levers().under_test()
+
+    @pytest.fixture
+    async def index(self) -> InMemoryTextIndex:
+        return InMemoryTextIndex()

@@ -17,6 +17,7 @@ the visibility rule, `hypothesis`. An adapter of one's own passes when a subclas
 | `testing.turns_contract.TurnsContract`, `DelegationContract` | `DeliveryStore`: what was said and handed on |
 | `testing.reading_contract.ReadingContract` | `Reader` |
 | `testing.text_search_contract.TextSearchContract` | `Search.by_text` |
+| `testing.text_index_contract.TextIndexContract` | `TextIndex` |
 | `testing.vector_search_contract.VectorSearchContract` | `Search.by_vector`, `Search.cosines` |
 | `testing.embedding_queue_contract.EmbeddingQueueContract` | `EmbeddingQueue` |
 | `testing.embedding_change_contract.EmbeddingChangeContract` | `EmbeddingQueue` when rows change or go |
