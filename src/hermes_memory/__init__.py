@@ -46,9 +46,12 @@ if TYPE_CHECKING:
     from hermes_memory.domain.fusion import Ranked
     from hermes_memory.domain.history import Change, ChangeKind
     from hermes_memory.domain.model import Caller, Entry, Kind, Origin, Role, Subject, Target, Theme, Turn
+    from hermes_memory.domain.redaction import SecretPolicy
+    from hermes_memory.domain.trust import AmbientTrust
     from hermes_memory.settings import Settings
 
 __all__ = [
+    "AmbientTrust",
     "Ambiguous",
     "Caller",
     "Change",
@@ -74,6 +77,7 @@ __all__ = [
     "RecallResult",
     "Role",
     "SchemaNotApplied",
+    "SecretPolicy",
     "Settings",
     "SpoolFull",
     "Status",
@@ -121,6 +125,8 @@ _HOMES = {
     "hermes_memory.domain.fusion": ("Ranked",),
     "hermes_memory.domain.history": ("Change", "ChangeKind"),
     "hermes_memory.domain.model": ("Caller", "Entry", "Kind", "Origin", "Role", "Subject", "Target", "Theme", "Turn"),
+    "hermes_memory.domain.redaction": ("SecretPolicy",),
+    "hermes_memory.domain.trust": ("AmbientTrust",),
     "hermes_memory.settings": ("Settings",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.support.inprocess import GUARD
+from tests.support.inprocess_runtime import InProcessRuntime, binding, eventually
 
 from hermes_memory.adapters.inmemory.secret_tally import InMemorySecretTally
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
@@ -22,6 +25,7 @@ from hermes_memory.domain.sessions import session_name
 from hermes_memory.hermes.capture import Capture
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.hermes.told_writes import ToldWrite
+from hermes_memory.hermes.tool_calls import ToolCalls
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import DESK
 
@@ -190,6 +194,21 @@ def test_no_secret_is_in_any_file_of_a_home_that_was_told_one_in_every_way(home:
     assert waiting >= 11
     assert [path.name for path, kept in written.items() if SECRET.encode() in kept or NAMED.encode() in kept] == []
     assert local.tally.totals().redacted["anthropic-key"] > 10
+
+
+def test_a_model_is_told_why_a_secret_was_not_remembered(home: Path) -> None:
+    runtime = InProcessRuntime(home, secret_policy=SecretPolicy.REFUSE)
+    eventually(lambda: runtime.loop.memory)
+    answers = [
+        json.loads(ToolCalls(runtime).answer(binding(), "memory_remember", {"content": LINE, "sync": sync}))
+        for sync in (True, False)
+    ]
+    refused = runtime.local.tally.totals().refused
+    runtime.close(timeout=GUARD)
+
+    assert all("holds a secret (anthropic-key)" in answer["error"] for answer in answers)
+    assert SECRET not in str(answers)
+    assert refused == {"anthropic-key": 2}
 
 
 def _files_of(folder: Path) -> Iterator[Path]:
