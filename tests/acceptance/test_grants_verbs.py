@@ -173,8 +173,8 @@ def test_one_person_on_two_platforms_reads_both_and_forgets_what_it_said_here(
     }
     assert second.facts("allergic", scope="subject") == ["Allergic to nuts, said in s2"]
     assert [digits for digits in (PHONE, "900800700") if digits in stored] == []
-    verbs = "select verb, affected from hermes_memory.memory_maintenance_log order by at"
-    assert asyncio.run(rows(database.admin_dsn, verbs)) == [
+    noted = "select verb, affected from hermes_memory.memory_maintenance_log order by at"
+    assert asyncio.run(rows(database.admin_dsn, noted)) == [
         ("subjects merge", 2),
         ("subjects split", 1),
         ("subjects split", 0),

@@ -327,6 +327,32 @@ async def test_a_login_that_looks_past_the_wall_is_told_so(wall: Installation, l
     assert failures
 
 
+async def test_who_watches_sees_numbers_and_nothing_of_anybodys(wall: Installation) -> None:
+    watcher = wall.server.unique_name("watcher")
+    await wall.administer_all(f'create role "{watcher}" login; grant hermes_memory_readonly to "{watcher}"')
+    granted = await _trial_of_reader(wall, watcher)
+    connection = await asyncpg.connect(wall.server.dsn(wall.database, user=watcher))
+    try:
+        themes = await connection.fetch("select theme, entries, subjects from hermes_memory.theme_counts()")
+        entries = await connection.fetchval("select entries from hermes_memory.store_counts()")
+        for forbidden in ("memory_entries", "memory_rows", "memory_entries_p0", "history", "sessions", "memory_agents"):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.fetch(f"select * from hermes_memory.{forbidden}")
+    finally:
+        await connection.close()
+        await wall.administer_all(f'drop role "{watcher}"')
+
+    assert granted == {"installation", "schema_migrations", "embedding_models", "sinks"}
+    assert {row["theme"]: row["subjects"] for row in themes} == dict.fromkeys(THEMES, 2)
+    assert entries == sum(row["entries"] for row in themes)
+
+
+async def _trial_of_reader(place: Installation, role: str) -> set[str]:
+    """Return what of the schema's relations a role may touch in any way."""
+    recipe = await Recipe(place.admin_dsn, role, CLEO).look()
+    return {relation.name for relation in recipe.relations if relation.rights}
+
+
 async def test_history_keeps_every_change_with_a_salted_hash(wall: Installation) -> None:
     caller = Caller(theme=MARKETING, subject=ANA)
     async with wall.under_test() as store:

@@ -34,24 +34,7 @@ delete from hermes_memory.theme_grants where reader = $1 and subject = $2 and so
 NOTE: Final[LiteralString] = """
 insert into hermes_memory.memory_maintenance_log (id, verb, detail, affected) values ($1, $2, $3::text::jsonb, $4)"""
 
-THEMES: Final[LiteralString] = """
-with entries as (
-  select e.agent_identity as theme, e.subject, count(*) as entries, 0::bigint as sessions, 0::bigint as turns
-    from hermes_memory.memory_entries e group by 1, 2),
-sessions as (
-  select s.agent_identity, s.subject, 0::bigint, count(*), sum(s.turns)
-    from hermes_memory.sessions s group by 1, 2),
-held as (
-  select * from entries union all select * from sessions)
-select a.agent_identity as theme, g.theme is not null as governed, coalesce(sum(h.entries), 0)::bigint as entries,
-       coalesce(sum(h.turns), 0)::bigint as turns, coalesce(sum(h.sessions), 0)::bigint as sessions,
-       count(distinct h.subject) filter (where h.subject <> '') as subjects, a.first_seen_at, a.last_seen_at
-  from hermes_memory.memory_agents a
-  left join hermes_memory.sinks g on g.theme = a.agent_identity
-  left join held h on h.theme = a.agent_identity
- group by a.agent_identity, g.theme, a.first_seen_at, a.last_seen_at
- order by a.agent_identity"""
-
+THEMES: Final[LiteralString] = "select * from hermes_memory.theme_counts()"
 
 SUBJECTS: Final[LiteralString] = """
 with held as (

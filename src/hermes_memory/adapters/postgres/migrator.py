@@ -20,7 +20,7 @@ from hermes_memory.adapters.postgres.ledger import (
     check_unchanged,
     shipped,
 )
-from hermes_memory.adapters.postgres.roles import OWNER, ensure_roles, identifier
+from hermes_memory.adapters.postgres.roles import OWNER, READONLY, ensure_roles, identifier
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, InvalidInput
 from hermes_memory.domain.model import ReadPolicy
 
@@ -196,6 +196,7 @@ async def _finish(
         if generation is not None and not await _has_generation(connection, *generation):
             await connection.fetchval("select hermes_memory.make_generation($1, $2)", *generation)
         await connection.execute("select hermes_memory.admit_runtime($1)", runtime_role)
+        await connection.execute("select hermes_memory.admit_readonly($1)", READONLY)
         facts = await connection.fetchrow(FACTS)
     if facts is None:
         raise ConfigurationError("the table hermes_memory.installation is empty: restore its row from a backup")

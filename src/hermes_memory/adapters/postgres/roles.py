@@ -1,4 +1,7 @@
-"""The two roles of an installation: the owner, who has everything and no login, and the runtime, who owns nothing."""
+"""The roles of an installation: the owner, the runtime and who only watches.
+
+The owner has everything and no login. The runtime owns nothing. Who watches sees numbers, and has no login of its own.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
 
 OWNER: Final = "hermes_memory_owner"
+READONLY: Final = "hermes_memory_readonly"
 SCRAM_ITERATIONS: Final = 4096
 # From this version on, membership and the right to act as a role are separate.
 _SET_OPTION_VERSION: Final = 160000
@@ -53,6 +57,7 @@ async def ensure_roles(
         ConfigurationError: The runtime role is one before whom there is no wall.
     """
     await _create_role(connection, OWNER, "nologin")
+    await _create_role(connection, READONLY, "nologin")
     await _create_role(connection, runtime_role, "login")
     flags = await connection.fetchrow(ROLE_FLAGS, runtime_role, OWNER)
     if flags is None or flags["is_admin"] or flags["looks_past_walls"] or flags["may_own"]:
