@@ -15,6 +15,8 @@ from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.bootstrap.verification import verify_history
 from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
 from hermes_memory.cli.main import main
+from tests.acceptance.conftest import NewAgent
+from tests.support.agents import eventually
 from tests.support.command import Ran
 from tests.support.postgres_store import Installation
 
@@ -244,6 +246,29 @@ def test_history_is_told_and_a_change_taken_back_from_the_command_line(command: 
     assert "The launch is on 9 May -> The launch is on 3 May" in after.out.splitlines()[0]
     assert "wrong date" in after.out.splitlines()[0]
     assert hidden.code != DONE
+
+
+@pytest.mark.usefixtures("served")
+def test_what_an_agent_has_made_ahead_does_not_show_what_was_erased(
+    database: Installation, new_agent: NewAgent, command: Command
+) -> None:
+    agent = new_agent().start()
+    assert agent.tool("memory_remember", content=f"the {TEST_WORDS} code is 8841", sync=True).get("stored")
+    agent.settle()
+    answer = agent.tool("recall_memory", query=f"{TEST_WORDS} code")
+    ambient = agent.provider._ambient
+    assert ambient is not None
+    agent.provider.queue_prefetch(f"what is the {TEST_WORDS} code?", session_id="s1")
+    eventually(lambda: ambient._queued)
+    ((queued),) = ambient._queued.values()
+    expect(command("erase", "--theme", "coder", "--execute", "--admin-dsn", database.admin_dsn), DONE)
+    shown = agent.provider.prefetch(f"what is the {TEST_WORDS} code?", session_id="s1")
+    again = agent.tool("recall_memory", query=f"{TEST_WORDS} code")
+
+    assert "8841" in queued.block
+    assert "8841" in str(answer["hits"])
+    assert "8841" not in shown
+    assert again["hits"] == []
 
 
 def test_the_embedded_database_needs_no_login_to_erase_in(home: Path, command: Command) -> None:

@@ -1,0 +1,140 @@
+"""What is to be erased: named exactly, told apart, and never shown as who it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hermes_memory.domain.contacts import ContactKind
+from hermes_memory.domain.erasure import (
+    Erasure,
+    OneEntry,
+    WholeSession,
+    WholeSubject,
+    WholeTheme,
+    concerns,
+    entry_named,
+    session_named,
+    theme_named,
+    title,
+)
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Caller, OperationId, SessionId, Theme
+from hermes_memory.domain.operations import ById, Operation, RecordDelegation, row_id
+from hermes_memory.domain.subject_keys import subject_of_key
+from hermes_memory.domain.subjects import subject_for
+from hermes_memory.testing.making import (
+    ANA,
+    ANA_DIRECTLY,
+    DESK,
+    DESK_WITH_ANA,
+    MARKETING,
+    MORNING,
+    SALES_DESK,
+    add,
+    by_content,
+    by_substring,
+    record,
+    remove,
+    replace,
+    said,
+    stamp,
+)
+
+SECRET = b"s" * 32
+PHONE = "+15550100199"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "*", "mark%", "mark?ting", "[a-z]", "all", "Current", "sub\u200bject"])
+def test_no_theme_is_erased_by_a_pattern_or_a_scope(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        theme_named(name)
+
+
+def test_a_theme_is_named_in_any_of_its_spellings_and_a_sink_like_any_other() -> None:
+    assert theme_named(" Marketing ") == WholeTheme(theme=Theme("marketing"))
+    assert theme_named("whatsapp-dm") == WholeTheme(theme=Theme("whatsapp-dm"))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: session_named(" ", None), lambda: session_named("s*", None), lambda: entry_named("7")]
+)
+def test_a_session_and_an_entry_are_named_exactly(make: Callable[[], Erasure]) -> None:
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_a_title_tells_nobody_who_a_subject_or_a_session_is() -> None:
+    session = SessionId("agent:main:telegram:dm:4711")
+
+    assert ANA.hex() not in title(WholeSubject(subject=ANA))[1]
+    assert "4711" not in title(WholeSession(session=session))[1]
+    assert title(WholeTheme(theme=MARKETING)) == ("theme", "marketing")
+
+
+def test_writes_that_wait_belong_to_what_names_their_caller() -> None:
+    hers, desk = add("tea", DESK_WITH_ANA), add("launch", DESK)
+    talk = record(said("hello"), caller=Caller(theme=MARKETING, session=SessionId("s9")))
+    child = RecordDelegation(
+        stamp=stamp(SALES_DESK), child_session=SessionId("s9"), child_theme=None, task="t", result="r"
+    )
+
+    everything: list[Operation] = [hers, desk, talk, child, add("code", ANA_DIRECTLY)]
+    chosen: dict[str, Erasure] = {
+        "subject": WholeSubject(subject=ANA),
+        "theme": WholeTheme(theme=MARKETING),
+        "session": WholeSession(session=SessionId("s9")),
+        "narrowed": WholeSession(session=SessionId("s9"), theme=MARKETING),
+        "morning": WholeSession(session=MORNING, theme=MARKETING),
+    }
+    found = {name: [concerns(erasure, each) for each in everything] for name, erasure in chosen.items()}
+    assert found == {
+        "subject": [True, False, False, False, True],
+        "theme": [True, True, True, False, False],
+        "session": [False, False, True, True, False],
+        "narrowed": [False, False, True, False, False],
+        "morning": [True, True, False, False, False],
+    }
+
+
+def test_a_write_is_about_an_entry_that_it_makes_names_or_repeats() -> None:
+    making = add("the code is 8841")
+    row = row_id(making.stamp.operation)
+    erasure, texts = OneEntry(row=row), frozenset({"the code is 8841", "the code was 1234"})
+    about: list[Operation] = [
+        making,
+        replace(ById(id=row), "anything"),
+        remove(ById(id=row, left_by=OperationId(row))),
+        remove(by_content("the code was 1234")),
+        remove(by_substring("code was")),
+        replace(by_content("something else"), "the code is 8841"),
+    ]
+    others: list[Operation] = [
+        add("the code is 9999"),
+        remove(by_content("launch")),
+        remove(by_substring("xyz")),
+        record(said("hello")),
+    ]
+
+    assert [concerns(erasure, each, texts) for each in about] == [True] * len(about)
+    assert [concerns(erasure, each, texts) for each in others] == [False] * len(others)
+
+
+def test_a_key_leads_to_the_subject_under_which_the_talk_is_kept() -> None:
+    person = subject_for(SECRET, ContactKind.PERSON, "telegram", "12345")
+
+    assert subject_of_key(SECRET, "telegram:12345\n") == person
+    assert subject_of_key(SECRET, "agent:main:telegram:dm:12345") == person
+    assert subject_of_key(SECRET, person.hex().upper()) == person
+    assert subject_of_key(SECRET, f"whatsapp:{PHONE}") == subject_of_key(SECRET, "whatsapp:15550100199")
+
+
+def test_a_key_that_names_nobody_is_refused_in_the_same_words_whatever_it_is() -> None:
+    said_of = set()
+    for key in ("", " ", "nobody", "planning", "whatsapp:*", "telegram:", ":12345", "f" * 63):
+        with pytest.raises(InvalidInput) as refused:
+            subject_of_key(SECRET, key)
+        said_of.add(str(refused.value))
+
+    assert len(said_of) == 1
