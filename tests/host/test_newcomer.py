@@ -23,6 +23,8 @@ IN_REPOSITORY = "src/hermes_memory/hermes/plugin"
 def test_two_commands_after_the_library_what_was_said_is_recalled_in_the_next_session(bare_hermes: HermesHost) -> None:
     installed = bare_hermes.memory("install")
     activated = bare_hermes.hermes("config", "set", "memory.provider", "hermes-memory")
+    # A busy machine may take longer than a turn may wait; how long it waits is not the question here.
+    bare_hermes.environment |= {"HERMES_MEMORY_PREFETCH_TIMEOUT": "7.5", "HERMES_MEMORY_EMBED_READ_TIMEOUT": "20"}
     first, second = ["When is the Cinnabar release?"], ["When is the Cinnabar release planned?"]
     with scripted_model(Say(FACT), Say("The ninth.")) as model:
         bare_hermes.run(
