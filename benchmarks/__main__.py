@@ -10,6 +10,7 @@ from typing import Final
 
 import benchmarks.embedding.command
 import benchmarks.filtered.command
+import benchmarks.isolation.command
 import benchmarks.latency.command
 import benchmarks.recall.command
 import benchmarks.text.command
@@ -23,6 +24,7 @@ BENCHMARKS: Final = (
     benchmarks.text.command,
     benchmarks.filtered.command,
     benchmarks.latency.command,
+    benchmarks.isolation.command,
 )
 
 

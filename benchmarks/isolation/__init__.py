@@ -1,0 +1,1 @@
+"""What keeping people apart costs: the wall, stamping, redaction and history, as ratios."""

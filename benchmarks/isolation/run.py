@@ -1,0 +1,142 @@
+"""The run: the same work before the wall and without it, with history and without, and accepting in three ways."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from benchmarks.isolation import storing
+from benchmarks.isolation.accepting import accepting
+from benchmarks.kit.databases import Databases
+from benchmarks.kit.figures import quantile, ratio
+from benchmarks.kit.machine import Load, describe
+from benchmarks.kit.report import Line, at_most, circumstances, table
+from benchmarks.kit.workplace import embedded_server, workplace
+from hermes_memory.adapters.postgres.migrator import migrate
+from hermes_memory.adapters.postgres.pool import Pool
+from hermes_memory.adapters.postgres.store import PostgresStore
+from hermes_memory.adapters.stemming import snowball_stem
+from hermes_memory.domain.lexemes import Analyzer
+from hermes_memory.domain.model import Caller, SessionId, Subject, Theme
+
+PERSON: Final = Caller(theme=Theme("support"), subject=Subject(b"p" * 32), session=SessionId("s1"))
+OTHERS: Final = (
+    Caller(theme=Theme("support"), subject=Subject(b"q" * 32)),
+    Caller(theme=Theme("support")),
+    Caller(theme=Theme("sales")),
+)
+TARGETS: Final = {"read": 1.5, "deliver": 1.2, "history": 1.6, "accept": 3.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How much is done: entries of each caller, and rounds of each side."""
+
+    rows: int = 2_000
+    rounds: int = 15
+    accepted: int = 2_000
+    partitions: int = 32
+
+
+SMOKE: Final = Plan(rows=100, rounds=1, accepted=50, partitions=4)
+
+
+async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) -> dict[str, Any]:
+    """Measure and return all results.
+
+    Args:
+        admin_dsn: A superuser's connection URL; an embedded Postgres is run when there is none.
+        say: Is told of each step.
+    """
+    busy = Load.begin()
+    async with AsyncExitStack() as stack:
+        place = stack.enter_context(workplace())
+        dsn = admin_dsn or stack.enter_context(embedded_server(place))
+        databases = await stack.enter_async_context(Databases(dsn, lasting=admin_dsn is not None))
+        machine = await describe(databases.connection, place)
+        walled, bare = await stack.enter_async_context(_stores(databases, plan.partitions))
+        say("loading")
+        rows = await storing.store(walled, storing.additions(PERSON, 0, plan.rows))
+        for number, caller in enumerate(OTHERS, 1):
+            await storing.store(walled, storing.additions(caller, number * plan.rows, plan.rows))
+        say("asking and delivering")
+        figures: defaultdict[str, list[float]] = defaultdict(list)
+        first = (len(OTHERS) + 1) * plan.rows
+        for _ in range(plan.rounds):
+            for side, store in (("walled", walled), ("bare", bare)):
+                for name, spent in (await storing.reading(store, PERSON, rows)).items():
+                    figures[f"{name}, {side}"].append(spent)
+                for history in ("", ", no history"):
+                    with storing.without_history() if history else nullcontext():
+                        figures[f"deliver, {side}{history}"].append(await storing.delivering(store, PERSON, first))
+                    first += storing.BATCH
+    say("accepting")
+    for _ in range(plan.rounds):
+        for name, spent in accepting(PERSON, plan.accepted).items():
+            figures[f"accept, {name}"].append(spent)
+    return {
+        "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine,
+        "plan": asdict(plan),
+        "load": busy.report(),
+        "figures": {name: quantile(values, 0.25) for name, values in figures.items()},
+        "rounds": dict(figures),
+    }
+
+
+@asynccontextmanager
+async def _stores(databases: Databases, partitions: int) -> AsyncIterator[tuple[PostgresStore, PostgresStore]]:
+    """Give one store twice: as the runtime role, before the wall, and as a superuser, who sees none."""
+    role, password = databases.role("walled")
+    database = await databases.create()
+    await migrate(databases.dsn(database), runtime_role=role, runtime_password=password, partitions=partitions)
+    analyze = Analyzer(stem=snowball_stem()).analyze
+    pools = [Pool(databases.dsn(database, role)), Pool(databases.dsn(database))]
+    try:
+        walled, bare = (PostgresStore(pool, analyze=analyze) for pool in pools)
+        yield walled, bare
+    finally:
+        for pool in pools:
+            await pool.close()
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return what readers see."""
+    figures = results["figures"]
+    lines = [
+        _line(f"{name}, ms", figures, f"{name}, walled", f"{name}, bare", TARGETS["read"])
+        for name in ("text", "text, by person", "by id", "list")
+    ]
+    lines += [
+        _line("100 writes delivered, ms", figures, "deliver, walled", "deliver, bare", TARGETS["deliver"]),
+        _line(
+            "the same with history, and without, ms",
+            figures,
+            "deliver, walled",
+            "deliver, walled, no history",
+            TARGETS["history"],
+        ),
+        _line("a turn stamped, and only kept, us", figures, "accept, stamped", "accept, kept", None),
+        _line("redacted, and only stamped, us", figures, "accept, redacted", "accept, stamped", TARGETS["accept"]),
+    ]
+    note = (
+        "Each side is asked in turn, round by round; a figure is what a quarter of its rounds kept, "
+        "so that other work on the machine counts for little."
+    )
+    return f"{table(lines, other='Without')}\n\n{circumstances(results['machine'], results['load'])} {note}"
+
+
+def _line(what: str, figures: dict[str, float], ours: str, other: str, target: float | None) -> Line:
+    cost = ratio(figures[ours], figures[other])
+    return Line(
+        what=what,
+        ours=figures[ours],
+        other=figures[other],
+        ratio=cost,
+        target=f"at most {target}" if target else "",
+        met=at_most(cost, target) if target else None,
+    )
