@@ -68,7 +68,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return without_invisible(text)
-    decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", without_invisible(text)))
+    decomposed = unicodedata.normalize("NFKD", without_invisible(text))
     composed = unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
     # Looking takes a twentieth of the time of translating, and few texts hold any.
     return composed.translate(_STROKES) if _STROKE.search(composed) else composed
