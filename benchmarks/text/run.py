@@ -46,11 +46,12 @@ select sum(pg_relation_size(i.inhrelid))::bigint from pg_inherits i
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is measured: corpora of so many rows, so many questions a theme."""
+    """What is measured: corpora of so many rows, so many questions a theme, in so many partitions."""
 
     rows: tuple[int, ...] = (6_000, 100_000)
     questions: int = 100
     gin: bool = True
+    partitions: int = 32
 
 
 async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) -> dict[str, Any]:
@@ -78,7 +79,7 @@ async def _measured(databases: Databases, rows: int, plan: Plan, say: Callable[[
     busy = Load.begin()
     role, password = databases.role(f"reader{rows}")
     database = await databases.create()
-    await migrate(databases.dsn(database), runtime_role=role, runtime_password=password, partitions=32)
+    await migrate(databases.dsn(database), runtime_role=role, runtime_password=password, partitions=plan.partitions)
     dsn = databases.dsn(database, role)
     owner = await asyncpg.connect(databases.dsn(database), command_timeout=SECONDS)
     try:
@@ -97,8 +98,10 @@ async def _measured(databases: Databases, rows: int, plan: Plan, say: Callable[[
         if plan.gin:
             say(f"{rows:,} rows: asking the plain form")
             results["gin"] = await _ask_gin(owner, dsn, asked)
-    finally:
-        await owner.close()
+    except BaseException:
+        owner.terminate()  # half-way through a COPY the server would wait for the rest of it
+        raise
+    await owner.close()
     return {**results, "load": busy.report()}
 
 
