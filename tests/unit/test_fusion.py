@@ -85,9 +85,9 @@ def test_words_and_meaning_add_up() -> None:
         weights=weights,
     )
 
-    assert total(both) == pytest.approx(total(only_text) + total(only_meaning)) == pytest.approx(0.4 + 0.3 * 0.8)
+    assert total(both) == pytest.approx(total(only_text) + total(only_meaning)) == pytest.approx(0.4 + 0.35 * 0.8)
     assert both.parts["text"] == pytest.approx(0.75 * 0.4)
-    assert both.parts["cosine"] == pytest.approx(0.3 * 0.8)
+    assert both.parts["cosine"] == pytest.approx(0.35 * 0.8)
 
 
 def total(ranked: Ranked) -> float:
@@ -270,7 +270,7 @@ def test_a_row_that_waits_for_its_vector_is_taken_to_mean_what_its_words_say() -
     fresh, known = entry(1), entry(2)
     waiting, embedded = fused(text(fresh, 0.6), Candidate(row=known, bm25=0.4 * BEST, cosine=0.5))
 
-    assert waiting.parts["cosine"] == pytest.approx(0.3 * 0.6)
+    assert waiting.parts["cosine"] == pytest.approx(0.35 * 0.6)
     assert waiting.score > embedded.score
 
 

@@ -51,9 +51,9 @@ class RankingWeights:
     second_before: float = 0.5
     after: float = 0.35
     second_after: float = 0.25
-    cosine: float = 0.3
+    cosine: float = 0.35
     near_cosine: float = 0.05
-    entry_cosine: float = 0.45
+    entry_cosine: float = 0.4
     answering: float = 0.15
     length: float = 0.1
     speaker: float = 0.12
