@@ -15,6 +15,7 @@ from hermes_memory.adapters.postgres.administrator import Administrator, adminis
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.granting import PostgresGranting
 from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.domain.chain import Flaw, Head, verify
@@ -22,6 +23,7 @@ from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeS
 from hermes_memory.domain.grants import Grant
 from hermes_memory.domain.model import Caller, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
+from hermes_memory.testing.eraser_contract import EraserContract, EraserUnderTest
 from hermes_memory.testing.making import (
     ANA,
     ANA_DIRECTLY,
@@ -37,6 +39,7 @@ from hermes_memory.testing.making import (
     said,
     stamp,
 )
+from tests.contract.test_store_inmemory import Levers
 from tests.support.index_and_rows import INDEX_AND_ROWS
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation, migrated
@@ -68,6 +71,24 @@ async def template(server: TestServer) -> AsyncIterator[Installation]:
 async def database(template: Installation) -> AsyncIterator[Installation]:
     async with template.copy() as copied:
         yield copied
+
+
+class TestInMemoryEraser(EraserContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    async def erasing(self) -> EraserUnderTest:
+        levers = Levers()
+        return EraserUnderTest(store=levers.under_test(), history=levers.store.history, eraser=levers.store.eraser)
+
+
+class TestPostgresEraser(EraserContract):
+    """Every promise, kept by Postgres."""
+
+    @pytest_asyncio.fixture
+    async def erasing(self, database: Installation) -> AsyncIterator[EraserUnderTest]:
+        async with database.under_test() as store, database.store() as own, eraser_of(database) as eraser:
+            yield EraserUnderTest(store=store, history=PostgresHistory(own.pool), eraser=eraser)
 
 
 @asynccontextmanager

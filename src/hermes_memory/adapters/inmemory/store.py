@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
+from hermes_memory.adapters.inmemory.erasure import InMemoryEraser
 from hermes_memory.adapters.inmemory.history import InMemoryHistory
 from hermes_memory.adapters.inmemory.inspector import InMemoryInspector
 from hermes_memory.adapters.inmemory.people import InMemoryPeople
@@ -71,6 +72,7 @@ class InMemoryStore:
         self.reader = InMemoryReader(self._records)
         self.history = InMemoryHistory(self._records)
         self.seals = InMemorySeals(self._records)
+        self.eraser = InMemoryEraser(self._records)
         self.queue = InMemoryEmbeddingQueue(self._records)
         self.people = InMemoryPeople(self._records)
         self.inspector = InMemoryInspector(self._records)

@@ -1,0 +1,120 @@
+"""Erases from an in-memory store."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+from uuid import uuid4
+
+from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, WholeSession, WholeSubject, WholeTheme, concerns
+from hermes_memory.domain.model import SUBJECT_BYTES, Entry, Row, SessionId, Subject, Theme
+from hermes_memory.domain.operations import RecordDelegation
+from hermes_memory.ports.erasure import Erased
+
+
+class InMemoryEraser:
+    """`Eraser` over rows in memory. Nothing is ever under way, so nothing has to be waited for."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    async def count(self, erasure: Erasure) -> Mapping[str, int]:
+        """Count what would be erased; see `Eraser.count`."""
+        rows = self._rows(erasure)
+        records = self._records
+        entries = sum(isinstance(row, Entry) for row in rows)
+        return {
+            "entries": entries,
+            "turns": len(rows) - entries,
+            "sessions": sum(_names(erasure, *key) for key in records.turn_counts),
+            "delegations": len(self._delegations(erasure)),
+            "changes": len(self._changes(erasure)),
+            "vectors": sum(len(records.vectors.get(row.id, ())) for row in rows),
+            "jobs": sum(row.id in records.jobs for row in rows),
+            "postings": sum(len(records.lexemes[row.id]) for row in rows),
+        }
+
+    async def mirrored(self, erasure: Erasure) -> int:
+        """Count what mirrors a home; see `Eraser.mirrored`."""
+        return sum(isinstance(row, Entry) and row.source is not None for row in self._rows(erasure))
+
+    async def companions(self, erasure: Erasure) -> int:
+        """Count the other subjects of the same person; see `Eraser.companions`."""
+        if not isinstance(erasure, WholeSubject):
+            return 0
+        return len(self._records.persons.get(erasure.subject, frozenset()) - {erasure.subject})
+
+    async def texts(self, erasure: Erasure) -> frozenset[str]:
+        """Return what the one entry says and said; see `Eraser.texts`."""
+        if not isinstance(erasure, OneEntry):
+            return frozenset()
+        now = {row.content for row in self._rows(erasure)}
+        told = [self._records.history[index] for index in self._changes(erasure)]
+        before = {text for change in told for text in (change.before, change.after) if text is not None}
+        return frozenset(now | before)
+
+    async def settle(self, timeout: float) -> bool:
+        """Nothing is under way; see `Eraser.settle`."""
+        return True
+
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Erase, then ask what is left; see `Eraser.erase`."""
+        counts = Counter(await self.count(erasure))
+        records, changes = self._records, self._changes(erasure)
+        for index in changes:
+            left_over = records.history[index].without_texts()
+            nobody = Subject(secrets.token_bytes(SUBJECT_BYTES)) if left_over.subject else None
+            records.history[index] = replace(left_over, subject=nobody)
+        for row in self._rows(erasure):
+            if isinstance(row, Entry):
+                records.drop_entry(row.id)
+            else:
+                records.erase_turn(row.id)
+        for key in [key for key in records.turn_counts if _names(erasure, *key)]:
+            del records.turn_counts[key]
+        for delegation in self._delegations(erasure):
+            records.delegations.remove(delegation)
+        if isinstance(erasure, WholeTheme):
+            records.themes.discard(erasure.theme)
+        if isinstance(erasure, WholeSubject):
+            records.persons.pop(erasure.subject, None)
+        left = await self.count(erasure)
+        proofs = [Proof(store=name, query=f"all {name}", remaining=remaining) for name, remaining in left.items()]
+        return Erased(id=uuid4(), counts=counts, proofs=proofs)
+
+    def _rows(self, erasure: Erasure) -> Sequence[Row]:
+        rows: list[Row] = [*self._records.entries.values(), *self._records.turns.values()]
+        if isinstance(erasure, OneEntry):
+            return [row for row in rows if row.id == erasure.row and isinstance(row, Entry)]
+        return [row for row in rows if _names(erasure, row.theme, row.subject, row.session)]
+
+    def _changes(self, erasure: Erasure) -> Sequence[int]:
+        """Return where in history the changes stand that lose their texts: all those of a memory, or none of them."""
+        history = self._records.history
+        if isinstance(erasure, OneEntry):
+            rows = {erasure.row}
+        else:
+            rows = {c.row for c in history if not c.erased and _names(erasure, c.theme, c.subject, c.session)}
+        return [index for index, change in enumerate(history) if change.row in rows and not change.erased]
+
+    def _delegations(self, erasure: Erasure) -> Sequence[RecordDelegation]:
+        return [each for each in self._records.delegations if concerns(erasure, each)]
+
+
+def _names(erasure: Erasure, theme: Theme, subject: Subject | None, session: SessionId | None) -> bool:
+    """Tell whether an erasure of more than an entry names this place."""
+    match erasure:
+        case WholeSubject():
+            return subject == erasure.subject
+        case WholeTheme():
+            return theme == erasure.theme
+        case WholeSession():
+            return session == erasure.session and erasure.theme in {None, theme}
+        case OneEntry():
+            return False
+        case _:
+            assert_never(erasure)

@@ -1,0 +1,126 @@
+"""What `Eraser` promises, to be run against every adapter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from hermes_memory.domain.erasure import OneEntry, WholeSession, WholeSubject, WholeTheme
+from hermes_memory.domain.model import Caller, RowId, SessionId
+from hermes_memory.ports.erasure import Eraser
+from hermes_memory.ports.history import HistoryReader
+from hermes_memory.testing.making import (
+    ANA,
+    ANA_DIRECTLY,
+    BEN_DIRECTLY,
+    DESK,
+    DESK_WITH_ANA,
+    HOME,
+    MARKETING,
+    PATIENCE,
+    PLENTY,
+    SALES_DESK,
+    TURNS,
+    add,
+    by_content,
+    contents,
+    deliver,
+    embed_all,
+    read,
+    record,
+    replace,
+    said,
+    stored,
+)
+from hermes_memory.testing.store_under_test import StoreUnderTest
+
+TALK = SessionId("talk")
+TALKING = Caller(theme=MARKETING, session=TALK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EraserUnderTest:
+    """A fresh, empty store with its history, and what erases from it."""
+
+    store: StoreUnderTest
+    history: HistoryReader
+    eraser: Eraser
+
+
+class EraserContract:
+    """The promises. A subclass supplies the async fixture `erasing`: fresh and empty each time."""
+
+    async def test_a_person_goes_from_every_theme_and_nobody_else_does(self, erasing: EraserUnderTest) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        hers = [await stored(store, add("tea", DESK_WITH_ANA)), await stored(store, add("code", ANA_DIRECTLY))]
+        others = [await stored(store, add("coffee", BEN_DIRECTLY)), await stored(store, add("launch"))]
+        await deliver(store, record(said("hello"), said("again"), caller=ANA_DIRECTLY))
+        await embed_all(store, {"": (1.0, 0.0, 0.0, 0.0)})
+        erasure = WholeSubject(subject=ANA)
+        foretold = await eraser.count(erasure)
+        done = await eraser.erase(erasure)
+        again = await eraser.erase(erasure)
+
+        assert (foretold["entries"], foretold["turns"], foretold["changes"], foretold["vectors"]) == (2, 2, 2, 4)
+        assert {name: count for name, count in done.counts.items() if count} == {
+            name: count for name, count in foretold.items() if count
+        }
+        assert [proof for proof in done.proofs if proof.remaining] == []
+        assert sum(again.counts.values()) == 0
+        assert sum((await eraser.count(erasure)).values()) == 0
+        for row, caller in zip(hers, (DESK_WITH_ANA, ANA_DIRECTLY), strict=True):
+            assert await read(store, row, caller) is None
+            assert list(await erasing.history.of_row(caller, row, limit=PLENTY, timeout=PATIENCE)) == []
+        assert [
+            await read(store, row, caller) is not None for row, caller in zip(others, (BEN_DIRECTLY, DESK), strict=True)
+        ]
+        found = await store.search.by_text(ANA_DIRECTLY, TURNS, store.analyze("hello"), limit=9, timeout=PATIENCE)
+        assert (list(found.hits), found.documents) == ([], 0)
+
+    async def test_a_theme_goes_and_is_listed_no_more(self, erasing: EraserUnderTest) -> None:
+        store = erasing.store
+        await deliver(store, add("launch"), add("tea", DESK_WITH_ANA), add("price", SALES_DESK), record(said("hello")))
+        await erasing.eraser.erase(WholeTheme(theme=MARKETING))
+
+        assert await contents(store) == set()
+        assert await contents(store, SALES_DESK) == {"price"}
+        assert list(await store.reader.themes(SALES_DESK, timeout=PATIENCE)) == ["sales"]
+
+    async def test_a_conversation_goes_with_what_was_noted_in_it(self, erasing: EraserUnderTest) -> None:
+        store = erasing.store
+        survivor = await stored(store, add("the date is open"))
+        await deliver(
+            store,
+            add("decided in the talk", TALKING),
+            record(said("we talked"), caller=TALKING),
+            record(said("we wrote")),
+            replace(by_content("the date is open"), "3 May, said in the talk", TALKING),
+            replace(by_content("3 May, said in the talk"), "9 May"),
+        )
+        await erasing.eraser.erase(WholeSession(session=TALK, theme=MARKETING))
+
+        assert await contents(store) == {"9 May"}
+        told = await erasing.history.of_row(DESK, survivor, limit=PLENTY, timeout=PATIENCE)
+        assert [(change.erased, change.before, change.after) for change in told] == [(True, None, None)] * 3
+        found = await store.search.by_text(DESK, TURNS, store.analyze("talked wrote"), limit=9, timeout=PATIENCE)
+        assert [hit.row.content for hit in found.hits] == ["we wrote"]
+
+    async def test_one_entry_goes_with_its_history_and_its_texts_are_told_before(
+        self, erasing: EraserUnderTest
+    ) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        row = await stored(store, add("draft", source=HOME))
+        await deliver(store, replace(by_content("draft"), "fair copy", source=HOME), add("other"))
+        erasure = OneEntry(row=row)
+        texts, mirrored = await eraser.texts(erasure), await eraser.mirrored(erasure)
+        done = await eraser.erase(erasure)
+        nothing = await eraser.erase(OneEntry(row=RowId(uuid4())))
+
+        assert texts == frozenset({"draft", "fair copy"})
+        assert mirrored == 1
+        assert (done.counts["entries"], done.counts["changes"]) == (1, 2)
+        assert sum(nothing.counts.values()) == 0
+        assert await contents(store) == {"other"}
+        assert await eraser.texts(WholeTheme(theme=MARKETING)) == frozenset()
+        assert await eraser.companions(WholeSubject(subject=ANA)) == 0
+        assert await eraser.settle(30.0)
