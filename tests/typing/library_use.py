@@ -8,6 +8,7 @@ from typing import assert_type
 from uuid import UUID
 
 from hermes_memory import (
+    Change,
     DeadlineExceeded,
     Entry,
     Explanation,
@@ -47,6 +48,10 @@ async def use() -> None:
             await desk.forget(UUID(int=1))
         except (NotVisible, DeadlineExceeded):
             pass
+        for change in await desk.history(entry.id):
+            assert_type(change, Change)
+            assert_type(await desk.undo(change.operation, reason="a slip"), Entry | None)
+        assert_type(await desk.recall("launch date", as_of=datetime.now(UTC)), RecallResult)
         assert_type(await desk.profile(), Sequence[Entry])
         assert_type(await memory.settled(timeout=5), bool)
 
