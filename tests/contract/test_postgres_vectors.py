@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 
+import asyncpg
 import pytest
 import pytest_asyncio
 
-from hermes_memory.adapters.postgres.pool import Pool
+from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.search import PostgresSearch
 from hermes_memory.adapters.postgres.store import PostgresStore
+from hermes_memory.adapters.postgres.vector_statements import cosines_statement
 from hermes_memory.domain.model import AllScope, Caller, RowId, Scope, SubjectScope, Theme
 from hermes_memory.domain.operations import ById
 from hermes_memory.ports.reading import SearchSpace, VectorHit
@@ -138,6 +140,30 @@ async def test_the_plan_follows_a_theme_that_grows_and_shrinks_within_a_minute(s
     assert {hit.row.id for hit in small} == set(first)
     assert {hit.row.id for hit in big} == {*first, *more}
     assert [hit.row.id for hit in shrunk] == [hit.row.id for hit in small]
+
+
+async def test_a_row_that_waits_for_its_vector_is_not_looked_for_in_other_themes(
+    crowded: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    fetch = Transaction.fetch
+
+    async def noted(transaction: Transaction, statement: str, *arguments: object) -> list[asyncpg.Record]:
+        ran.append(statement)
+        return await fetch(transaction, statement, *arguments)
+
+    elsewhere = Caller(theme=Theme("elsewhere"))
+    async with crowded.store() as store:
+        outcomes = await store.delivery.apply([add("waits"), add("waits as well", elsewhere)])
+        here, there = (outcome.row for outcome in outcomes if outcome.row is not None)
+        monkeypatch.setattr(Transaction, "fetch", noted)
+        assert dict(await store.search.cosines(DESK, [here], HERE, timeout=PATIENCE)) == {}
+        narrow = len(ran)
+        assert dict(await store.search.cosines(DESK, [here, there], HERE, timeout=PATIENCE)) == {}
+
+    wide = cosines_statement(1, own_theme=False)
+    assert wide not in ran[:narrow]
+    assert wide in ran[narrow:]
 
 
 async def _grow(store: PostgresStore, count: int, *, seed: int) -> list[RowId]:

@@ -28,6 +28,11 @@ select i.active_generation as generation, m.dimension
   from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
 
 
+# $1 theme, $2 ids. Those of them that are of the theme, with a vector or without.
+OF_THEME: Final[LiteralString] = """
+select d.id from hermes_memory.memory_documents d where d.agent_identity = $1 and d.id = any ($2::uuid[])"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
     """One search: on whose behalf, where, for what."""
@@ -96,20 +101,21 @@ class VectorSearch:
         self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
     ) -> Mapping[RowId, float]:
         """Return the cosines of rows; see `Search.cosines`."""
-        known: dict[RowId, float] = {}
         if not rows:
-            return known
+            return {}
         async with self._pool.transaction(caller, timeout=timeout, read_only=True) as transaction:
             active = await transaction.fetch_row(ACTIVE)
             if active is None or active["dimension"] != len(vector):
                 return {}
-            for own_theme in (True, False):
-                if wanted := [row for row in rows if row not in known]:
-                    found = await transaction.fetch(
-                        cosines_statement(active["generation"], own_theme=own_theme),
-                        *(caller.theme, persons(caller), list(vector), wanted),
-                    )
-                    known.update({row_id_of(record): 1.0 - record["distance"] for record in found})
+            asked = (caller.theme, persons(caller), list(vector))
+            own = cosines_statement(active["generation"], own_theme=True)
+            known = _cosines(await transaction.fetch(own, *asked, list(rows)))
+            if missing := [row for row in rows if row not in known]:
+                # Most that have no vector yet are of the caller's theme as well, and looked for nowhere else.
+                here = {row_id_of(record) for record in await transaction.fetch(OF_THEME, caller.theme, missing)}
+                if elsewhere := [row for row in missing if row not in here]:
+                    other = cosines_statement(active["generation"], own_theme=False)
+                    known |= _cosines(await transaction.fetch(other, *asked, elsewhere))
         return known
 
     async def _way(self, transaction: Transaction, question: _Question, kind: Kind, facts: Record) -> Walk | None:
@@ -151,6 +157,10 @@ async def _walked(
         return _hits(found)
     await transaction.set_local("enable_sort = on")
     return await _exactly(transaction, question, [kind], facts)
+
+
+def _cosines(found: Sequence[Record]) -> dict[RowId, float]:
+    return {row_id_of(record): 1.0 - record["distance"] for record in found}
 
 
 def _hits(found: Sequence[Record]) -> Sequence[VectorHit]:
