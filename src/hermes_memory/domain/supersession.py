@@ -83,8 +83,12 @@ def recency(row: Row) -> tuple[float, int]:
 def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Sort by score, newer rows first among equals, then by id: a total order, the same for any order of input."""
     ordered = sorted(ranked, key=_score, reverse=True)
-    if any(one.score == other.score for one, other in pairwise(ordered)):
-        ordered.sort(key=_place)
+    start = 0
+    for end in range(1, len(ordered) + 1):
+        if end == len(ordered) or ordered[end].score != ordered[start].score:
+            if end - start > 1:
+                ordered[start:end] = sorted(ordered[start:end], key=_place)
+            start = end
     return ordered
 
 
@@ -92,9 +96,9 @@ def _score(hit: Ranked) -> float:
     return hit.score
 
 
-def _place(hit: Ranked) -> tuple[float, float, int, RowId]:
+def _place(hit: Ranked) -> tuple[float, int, RowId]:
     at, position = recency(hit.row)
-    return -hit.score, -at, -position, hit.row.id
+    return -at, -position, hit.row.id
 
 
 def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
