@@ -350,6 +350,19 @@ async def test_rows_that_a_full_text_leg_left_out_get_the_text_score_of_their_ow
     assert scores["the rocket is called Ariane"] == 0
 
 
+async def test_without_an_embedder_the_text_leg_has_the_room_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TEXT_CANDIDATES", 1)
+    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 2)
+    found = []
+    for bench in (Bench(), Bench(FaultyEmbedder())):
+        await bench.hold(*(f"vault number {number}" for number in range(5)))
+        trace = bench.recall.trace((await bench.ask("vault")).trace_id, DESK)
+        assert trace is not None
+        found.append(trace.candidates["text"])
+
+    assert found == [3, 1]
+
+
 async def test_by_ranks_a_row_without_a_word_of_the_question_has_no_place_in_the_text_leg() -> None:
     bench = Bench(FaultyEmbedder(dimension=256), ranking=BY_RANKS)
     await bench.hold("lighthouses relaunching", "launch")

@@ -138,7 +138,7 @@ class Recall:
         try:
             async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
                 gathered.text = await self._search.by_text(
-                    request.caller, request.space, lexemes, limit=TEXT_CANDIDATES, timeout=left
+                    request.caller, request.space, lexemes, limit=self._text_candidates, timeout=left
                 )
         except HermesMemoryError as error:
             _note_failure(error, gathered, "text search failed")
@@ -210,6 +210,11 @@ class Recall:
             return
         gathered.timings["cosines"] = time.monotonic() - started
 
+    @property
+    def _text_candidates(self) -> int:
+        """The text leg has the room of both where it is the only one."""
+        return TEXT_CANDIDATES + (VECTOR_CANDIDATES if self._embedder is None else 0)
+
     def _rank(self, request: RecallRequest, statistics: QueryStatistics, gathered: _Gathered) -> Sequence[Ranked]:
         candidates, gathered.withheld = parted(self._candidates(gathered, statistics), request)
         question = head_and_tail(request.query)
@@ -221,7 +226,7 @@ class Recall:
         cosines = {**_by_cosine(gathered.near or ()), **gathered.cosines}
         rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in text}
         rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
-        if len(scores) >= TEXT_CANDIDATES:
+        if len(scores) >= self._text_candidates:
             # Without room to spare, the text leg has left out rows that hold words of the query as well.
             left_out = {key: self._own.score(row, statistics) for key, row in rows.items() if key not in scores}
             scores.update({key: score for key, score in left_out.items() if score.bm25 > 0})
