@@ -71,4 +71,5 @@ def test_the_settings_of_a_walk_keep_the_planner_in_the_graph() -> None:
         "hnsw.iterative_scan = relaxed_order",
         "hnsw.ef_search = 400",
         "enable_sort = off",
+        "plan_cache_mode = force_custom_plan",
     )

@@ -26,6 +26,9 @@ leave too few rows, the search is made once more in another way."""
 WIDTH_OVER_ALL: Final = 3_200
 WIDTHS_IN_ALL: Final = (100, 400)
 """Over all themes: the width in all partitions together, and the least and the greatest in one of them."""
+PLANNED_ONCE: Final = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off")
+"""Settings of a search. Where every distance is computed no value changes the plan, and making it takes longer than a
+small theme does; sequential scans are off, so that a table's size at the first use does not change it either."""
 FEW_READABLE: Final = 50_000
 """Rows up to which every distance is computed when only some themes can be read: each partition without any of them
 would be walked to its end."""
@@ -62,9 +65,13 @@ class Walk:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The settings of the transaction that lead to it. A sort would lead past the graph."""
-        iterate = "relaxed_order" if self.goes_on else "off"
-        return f"hnsw.iterative_scan = {iterate}", f"hnsw.ef_search = {self.width:d}", "enable_sort = off"
+        """The settings that lead to it. A sort would lead past the graph, and so would a plan for any limit."""
+        return (
+            f"hnsw.iterative_scan = {'relaxed_order' if self.goes_on else 'off'}",
+            f"hnsw.ef_search = {self.width:d}",
+            "enable_sort = off",
+            "plan_cache_mode = force_custom_plan",
+        )
 
 
 def is_whole(scope: Scope, rows: int, *, everybody: bool, exact_rows: int = EXACT_ROWS) -> bool:

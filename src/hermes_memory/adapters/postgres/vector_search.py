@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import own_subjects, persons, row_id_of, row_of
 from hermes_memory.adapters.postgres.spaces import shelves, theme_of
-from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS, PARTS_A_ROW, Sizes, Walk, is_whole, walk
+from hermes_memory.adapters.postgres.vector_plan import (
+    EXACT_ROWS,
+    PARTS_A_ROW,
+    PLANNED_ONCE,
+    Sizes,
+    Walk,
+    is_whole,
+    walk,
+)
 from hermes_memory.adapters.postgres.vector_statements import (
     cosines_statement,
     crowd_statement,
@@ -75,7 +84,7 @@ class VectorSearch:
         question = _Question(caller=caller, space=space, vector=list(vector), limit=limit)
         if limit < 1:
             return []
-        async with self._pool.transaction(caller, timeout=timeout, read_only=True) as transaction:
+        async with self._transaction(caller, timeout) as transaction:
             facts = await transaction.fetch_row(
                 sizes_statement(space.scope),
                 theme_of(caller, space.scope),
@@ -103,7 +112,7 @@ class VectorSearch:
         """Return the cosines of rows; see `Search.cosines`."""
         if not rows:
             return {}
-        async with self._pool.transaction(caller, timeout=timeout, read_only=True) as transaction:
+        async with self._transaction(caller, timeout) as transaction:
             active = await transaction.fetch_row(ACTIVE)
             if active is None or active["dimension"] != len(vector):
                 return {}
@@ -117,6 +126,10 @@ class VectorSearch:
                     other = cosines_statement(active["generation"], own_theme=False)
                     known |= _cosines(await transaction.fetch(other, *asked, elsewhere))
         return known
+
+    def _transaction(self, caller: Caller, timeout: float) -> AbstractAsyncContextManager[Transaction]:
+        settings = PLANNED_ONCE if self._pool.keeps_statements else ()
+        return self._pool.transaction(caller, timeout=timeout, read_only=True, settings=settings)
 
     async def _way(self, transaction: Transaction, question: _Question, kind: Kind, facts: Record) -> Walk | None:
         """Return how to walk the graph, None to compute every distance."""

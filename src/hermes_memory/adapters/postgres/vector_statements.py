@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, LiteralString
 
 from hermes_memory.adapters.postgres.spaces import THEME, in_all_themes, in_one_theme, in_subject_themes
@@ -30,7 +30,8 @@ select greatest((select c.reltuples from pg_catalog.pg_class c
  where satisfies_hash_partition('hermes_memory.{vectors}'::regclass, i.partitions, n, $1::text collate "C")"""
 
 # $3 vector, $4 limit, $5 target. Adding 0 keeps the planner from the graph, which would hand out rows that the other
-# conditions then drop. A row is there once for each of its parts: so more parts are taken than rows are wanted.
+# conditions then drop. The vector is made once, not for every row. A row is there once for each of its parts: so more
+# parts are taken than rows are wanted.
 EXACT: Final[LiteralString] = """,
 taken as materialized (
   select t.row_id, s.theme, t.distance from spaces s cross join lateral ({distances}
@@ -39,7 +40,7 @@ taken as materialized (
    order by t.distance limit {parts}),"""
 
 DISTANCES: Final[LiteralString] = """
-         select v.row_id, (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
+         select v.row_id, (v.embedding operator(public.<=>) (select $3::real[]::public.halfvec)) + 0 as distance
            from hermes_memory.{vectors} v
           where v.agent_identity = {theme of space} and v.subject = s.subject {and of target}"""
 
@@ -69,7 +70,7 @@ near as materialized (
    group by d.id order by 3, 1 limit $4)"""
 
 DISTANCES_IN_SESSION: Final[LiteralString] = """
-         select (v.embedding operator(public.<=>) $3::real[]::public.halfvec) + 0 as distance
+         select (v.embedding operator(public.<=>) (select $3::real[]::public.halfvec)) + 0 as distance
            from hermes_memory.{vectors} v where v.agent_identity = $1 and v.row_id = d.id"""
 
 ROWS: Final[LiteralString] = """
@@ -83,10 +84,11 @@ select s.distance, {parts taken} as parts, r.* from near s cross join lateral (
 # asked first; the others are asked for what is left.
 COSINES: Final[LiteralString] = """
 select c.row_id as id, min(c.distance) as distance from (
-  select v.row_id, v.agent_identity, v.subject, v.embedding operator(public.<=>) $3::real[]::public.halfvec as distance
+  select v.row_id, v.agent_identity, v.subject,
+         v.embedding operator(public.<=>) (select $3::real[]::public.halfvec) as distance
     from hermes_memory.{entry vectors} v where {theme} $1::text and v.row_id = any ($4::uuid[])
   union all
-  select v.row_id, v.agent_identity, v.subject, v.embedding operator(public.<=>) $3::real[]::public.halfvec
+  select v.row_id, v.agent_identity, v.subject, v.embedding operator(public.<=>) (select $3::real[]::public.halfvec)
     from hermes_memory.{turn vectors} v where {theme} $1::text and v.row_id = any ($4::uuid[])) c
  where c.distance <> 'NaN'
    and ((c.subject <> '' and c.subject = any ($2::bytea[]))
@@ -97,17 +99,21 @@ select c.row_id as id, min(c.distance) as distance from (
 _OF_TARGET: Final = "and ($5::text is null or v.target = $5)"
 
 
+_DIGITS: Final[Sequence[LiteralString]] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
+_NAMES: Final[Mapping[Kind, LiteralString]] = {Kind.ENTRY: "entry", Kind.TURN: "turn"}
+
+
 def sizes_statement(scope: Scope) -> LiteralString:
     """Return the statement that tells what a plan depends on. Parameters: theme, subjects, shelves."""
     return _in_scope(SIZES, scope)
 
 
-def crowd_statement(kind: Kind, generation: int) -> str:
+def crowd_statement(kind: Kind, generation: int) -> LiteralString:
     """Return the statement that tells how many rows the partition of a theme holds. Parameter: the theme."""
     return CROWD.replace("{vectors}", vectors_table(kind, generation))
 
 
-def exact_statement(kinds: Sequence[Kind], generation: int, scope: Scope, *, parts_a_row: int) -> str:
+def exact_statement(kinds: Sequence[Kind], generation: int, scope: Scope, *, parts_a_row: int) -> LiteralString:
     """Return the statement that computes every distance, and tells how many parts it took for the nearest rows.
 
     Args:
@@ -124,10 +130,10 @@ def exact_statement(kinds: Sequence[Kind], generation: int, scope: Scope, *, par
     ).replace(THEME, "s.theme" if isinstance(scope, AllScope | SubjectScope) else "$1::text")
     steps = _in_scope((IN_SESSION if session else EXACT + NEAREST) + ROWS, scope).replace("{distances}", distances)
     taken = "0" if session else "(select count(*) from taken)"
-    return _filled(steps, kinds, taken, f"$4 * {parts_a_row:d}" if parts_a_row else "all")
+    return _filled(steps, kinds, taken, "$4 * " + _number(parts_a_row) if parts_a_row else "all")
 
 
-def walk_statement(kind: Kind, generation: int, scope: Scope, *, parts_a_row: int) -> str:
+def walk_statement(kind: Kind, generation: int, scope: Scope, *, parts_a_row: int) -> LiteralString:
     """Return the statement that walks the graph of a kind.
 
     Args:
@@ -137,20 +143,24 @@ def walk_statement(kind: Kind, generation: int, scope: Scope, *, parts_a_row: in
     """
     own = "" if isinstance(scope, AllScope | SubjectScope) else "v.agent_identity = $1 and"
     steps = _in_scope(APPROXIMATE + NEAREST + ROWS, scope).replace("{in one theme}", own)
-    return _filled(_of_kind(steps, kind, generation), [kind], "(select count(*) from taken)", f"$4 * {parts_a_row:d}")
+    return _filled(
+        _of_kind(steps, kind, generation), [kind], "(select count(*) from taken)", "$4 * " + _number(parts_a_row)
+    )
 
 
-def _of_kind(steps: str, kind: Kind, generation: int) -> str:
+def _of_kind(steps: LiteralString, kind: Kind, generation: int) -> LiteralString:
     target = _OF_TARGET if kind is Kind.ENTRY else ""
     return steps.replace("{vectors}", vectors_table(kind, generation)).replace("{and of target}", target)
 
 
-def _filled(steps: str, kinds: Sequence[Kind], parts_taken: str, parts: str) -> str:
-    named = ", ".join(f"'{kind}'" for kind in kinds)
+def _filled(
+    steps: LiteralString, kinds: Sequence[Kind], parts_taken: LiteralString, parts: LiteralString
+) -> LiteralString:
+    named = ", ".join("'" + _NAMES[kind] + "'" for kind in kinds)
     return steps.replace("{kinds}", named).replace("{parts taken}", parts_taken).replace("{parts}", parts)
 
 
-def cosines_statement(generation: int, *, own_theme: bool) -> str:
+def cosines_statement(generation: int, *, own_theme: bool) -> LiteralString:
     """Return the statement that tells cosines by id, within the caller's theme or everywhere else."""
     return (
         COSINES.replace("{entry vectors}", vectors_table(Kind.ENTRY, generation))
@@ -159,9 +169,14 @@ def cosines_statement(generation: int, *, own_theme: bool) -> str:
     )
 
 
-def vectors_table(kind: Kind, generation: int) -> str:
+def vectors_table(kind: Kind, generation: int) -> LiteralString:
     """Return the name of the table that holds the vectors of a kind in a generation."""
-    return f"{kind}_vectors_g{generation:d}"
+    return _NAMES[kind] + "_vectors_g" + _number(generation)
+
+
+def _number(value: int) -> LiteralString:
+    """Write a whole number, of literal digits: all that comes into these statements, and it can be nothing else."""
+    return "".join(_DIGITS[int(digit)] for digit in str(value))
 
 
 def _in_scope(steps: LiteralString, scope: Scope) -> LiteralString:
