@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import LiteralString
 
 import anyio
 import asyncpg
@@ -55,9 +56,15 @@ async def _black_hole() -> AsyncIterator[str]:
         listener.close()
 
 
-async def _ask(pool: Pool, statement: str = "select 1", *, timeout: float = 30.0, read_only: bool = True) -> object:
+async def _ask(
+    pool: Pool,
+    statement: LiteralString = "select 1",
+    *arguments: object,
+    timeout: float = 30.0,
+    read_only: bool = True,
+) -> object:
     async with pool.transaction(DESK, timeout=timeout, read_only=read_only) as transaction:
-        return await transaction.fetch_value(statement)
+        return await transaction.fetch_value(statement, *arguments)
 
 
 async def _sessions(pool: Pool) -> int:
@@ -218,7 +225,7 @@ async def test_names_are_not_safe_to_quote_when_the_server_says_so(server: TestS
 async def test_closing_ends_what_is_still_running_and_may_be_done_again(server: TestServer) -> None:
     name = server.unique_name("sleeper")
     pool, observer = Pool(server.superuser_dsn, application_name=name), Pool(server.superuser_dsn)
-    running = f"select 1 from pg_stat_activity where application_name = '{name}' and wait_event = 'PgSleep'"
+    running = "select 1 from pg_stat_activity where application_name = $1 and wait_event = 'PgSleep'"
 
     with anyio.fail_after(HANG_GUARD):
         async with anyio.create_task_group() as group:
@@ -228,7 +235,7 @@ async def test_closing_ends_what_is_still_running_and_may_be_done_again(server: 
                     await _ask(pool, "select pg_sleep(600)", timeout=600.0)
 
             group.start_soon(sleeper)
-            while not await _ask(observer, running):
+            while not await _ask(observer, running, name):
                 await anyio.sleep(0.05)
             await pool.close(timeout=0.2)
             await pool.close()
@@ -246,7 +253,7 @@ async def test_many_callers_share_few_connections(server: TestServer) -> None:
     name = server.unique_name("many")
     pool = Pool(server.superuser_dsn, max_size=2, application_name=name)
     answers = await asyncio.gather(*(_ask(pool, timeout=30.0) for _ in range(100)))
-    backends = await _ask(pool, f"select count(*) from pg_stat_activity where application_name = '{name}'")
+    backends = await _ask(pool, "select count(*) from pg_stat_activity where application_name = $1", name)
     await pool.close()
 
     assert answers == [1] * 100

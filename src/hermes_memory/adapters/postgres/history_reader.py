@@ -148,7 +148,9 @@ class PostgresHistory:
         found = await self._fetch(caller, timeout, STORED_AT, persons(caller), list(turns), moment)
         return frozenset(RowId(record["id"]) for record in found)
 
-    async def _fetch(self, caller: Caller, timeout: float, statement: str, *arguments: object) -> list[Record]:
+    async def _fetch(
+        self, caller: Caller, timeout: float, statement: LiteralString, *arguments: object
+    ) -> list[Record]:
         async with self._pool.transaction(caller, timeout=timeout, read_only=True) as transaction:
             return await transaction.fetch(statement, *arguments)
 

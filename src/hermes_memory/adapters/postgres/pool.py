@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 
 import anyio
 import asyncpg
@@ -26,6 +26,8 @@ CLIENT_GRACE_SECONDS: Final = 0.1
 
 class Transaction:
     """An open transaction on behalf of a caller; every statement ends with the transaction's time, or its own limit.
+
+    Statements are literals, which the type checker proves: nothing that comes from outside becomes SQL.
 
     Its methods raise what the driver raises: `Pool.transaction` translates it.
     """
@@ -49,31 +51,39 @@ class Transaction:
             raise TimeoutError
         return min(left, self._longest) + CLIENT_GRACE_SECONDS
 
-    async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
+    async def fetch(self, statement: LiteralString, *arguments: object) -> list[asyncpg.Record]:
         """Run a statement and return its rows."""
         return await self._connection.fetch(statement, *arguments, timeout=self.remaining())
 
-    async def fetch_row(self, statement: str, *arguments: object) -> asyncpg.Record | None:
+    async def fetch_row(self, statement: LiteralString, *arguments: object) -> asyncpg.Record | None:
         """Run a statement and return its first row, None when there is none."""
         return await self._connection.fetchrow(statement, *arguments, timeout=self.remaining())
 
-    async def fetch_value(self, statement: str, *arguments: object) -> Any:
+    async def fetch_value(self, statement: LiteralString, *arguments: object) -> Any:
         """Run a statement and return the first value of its first row, None when there is none."""
         return await self._connection.fetchval(statement, *arguments, timeout=self.remaining())
 
-    async def execute(self, statement: str, *arguments: object) -> None:
+    async def execute(self, statement: LiteralString, *arguments: object) -> None:
         """Run a statement whose rows do not matter."""
         await self._connection.execute(statement, *arguments, timeout=self.remaining())
 
     async def act_for(self, caller: Caller) -> None:
         """Make another caller the one who is asking, for the rest of the transaction."""
         if (context := caller_settings(caller)) != self._context:
-            await self.execute(context)
+            await self._say(context)
             self._context = context
 
     async def set_local(self, *settings: str) -> None:
         """Make settings (`name = value`, safe as SQL) for the rest of the transaction."""
-        await self.execute("; ".join(f"set local {setting}" for setting in settings))
+        await self._say("; ".join(f"set local {setting}" for setting in settings))
+
+    async def open(self, *, read_only: bool, timeout: float, caller: Caller | None, settings: Iterable[str]) -> None:
+        """Begin, and say who is asking. Several statements without arguments travel as one message: one round trip."""
+        await self._say(opening(caller, read_only=read_only, timeout=timeout, settings=settings))
+
+    async def _say(self, settings: str) -> None:
+        """Run the only statements that are put together: names of callers, quoted, and numbers."""
+        await self._connection.execute(settings, timeout=self.remaining())
 
 
 class Pool:
@@ -150,8 +160,7 @@ class Pool:
                 longest = timeout if read_only else min(timeout, self._command_timeout)
                 transaction = Transaction(connection, deadline, longest, caller)
                 try:
-                    # Several statements without arguments travel as one message: one round trip, not five.
-                    await transaction.execute(opening(caller, read_only=read_only, timeout=longest, settings=settings))
+                    await transaction.open(caller=caller, read_only=read_only, timeout=longest, settings=settings)
                     yield transaction
                     await transaction.execute("commit")
                 except BaseException as error:

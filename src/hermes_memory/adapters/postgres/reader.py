@@ -186,7 +186,9 @@ class PostgresReader:
         """List the readable themes; see `Reader.themes`."""
         return [Theme(record["agent_identity"]) for record in await self._fetch(caller, timeout, THEMES)]
 
-    async def _fetch(self, caller: Caller | None, timeout: float, statement: str, *arguments: object) -> list[Record]:
+    async def _fetch(
+        self, caller: Caller | None, timeout: float, statement: LiteralString, *arguments: object
+    ) -> list[Record]:
         async with self._pool.transaction(caller, timeout=timeout, read_only=True) as transaction:
             return await transaction.fetch(statement, *arguments)
 
