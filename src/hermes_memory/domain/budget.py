@@ -107,6 +107,8 @@ def fit_payloads(payloads: Sequence[Mapping[str, Json]], budget: int) -> list[di
     beside its content is left out.
     """
     slim = [_without_large_metadata(payload, budget // _LARGEST_SHARE) for payload in payloads]
+    if sum(estimate_tokens(json.dumps(payload, ensure_ascii=False)) + 1 for payload in slim) <= budget:
+        return slim
     pieces = [
         Piece(text=json.dumps(str(payload.get("content", "")), ensure_ascii=False), overhead=_json_overhead(payload))
         for payload in slim

@@ -85,7 +85,7 @@ class ToolCalls:
                 floor=DEFAULT_FLOOR,
                 timeout=settings.tool_timeout * 0.9,
             )
-            hits = [hit_payload(hit, caller=binding.caller) for hit in result.hits]
+            hits = [_for_a_model(hit_payload(hit, caller=binding.caller)) for hit in result.hits]
             shown = fit_payloads(hits, settings.tool_tokens)
             view.note_shown(result.trace_id, len(shown))
             return result, shown
@@ -109,7 +109,7 @@ class ToolCalls:
             )
 
         entries: Sequence[Entry] = self._call(work)
-        found = [entry_payload(entry, caller=binding.caller) for entry in entries]
+        found = [_for_a_model(entry_payload(entry, caller=binding.caller)) for entry in entries]
         shown = fit_payloads(found, settings.tool_tokens)
         return result_json(entries=shown, count=len(shown), left_out=len(found) - len(shown))
 
@@ -170,6 +170,11 @@ class ToolCalls:
 def _default_scope(configured: str, binding: Binding) -> str:
     """Return the configured default, or `current` where it makes no sense for this session."""
     return "current" if configured == "subject" and binding.caller.subject is None else configured
+
+
+def _for_a_model(payload: dict[str, Json]) -> dict[str, Json]:
+    """Leave out of one of many hits what only an operator can use, and what takes the place of every sixth hit."""
+    return {name: value for name, value in payload.items() if name != "operation"}
 
 
 def _require_writing(binding: Binding) -> None:
