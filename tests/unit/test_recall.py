@@ -363,6 +363,18 @@ async def test_without_an_embedder_the_text_leg_has_the_room_of_both(monkeypatch
     assert found == [3, 1]
 
 
+async def test_a_question_beside_a_long_paste_is_held_to_a_tenth_of_the_floor(bench: Bench) -> None:
+    await bench.hold("the periwinkle contract lies in safe 12")
+    pasted = " ".join(f"line{number}" for number in range(60))
+    floors = []
+    for question in ("Where is the periwinkle contract?", f"Where is the periwinkle contract? {pasted}"):
+        trace = bench.recall.trace((await bench.ask(question, floor=0.2)).trace_id, DESK)
+        assert trace is not None
+        floors.append(trace.floor)
+
+    assert floors == pytest.approx([0.2, 0.02])
+
+
 async def test_by_ranks_a_row_without_a_word_of_the_question_has_no_place_in_the_text_leg() -> None:
     bench = Bench(FaultyEmbedder(dimension=256), ranking=BY_RANKS)
     await bench.hold("lighthouses relaunching", "launch")

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.fusion import Ranked
+from hermes_memory.domain.lexemes import MAX_QUERY_LEXEMES
 from hermes_memory.domain.model import Caller, RowId, SessionId, TraceId
 from hermes_memory.domain.trust import AmbientTrust
 from hermes_memory.ports.reading import SearchSpace
@@ -39,6 +40,15 @@ class RecallRequest:
     exclude: frozenset[str] = frozenset()
     window: tuple[SessionId, datetime] | None = None
     unasked: AmbientTrust | None = None
+
+
+PASTED_FLOOR: Final = 0.1
+"""What is left of the floor when a question has more words than count: its answer holds but a few of them."""
+
+
+def floor_for(request: RecallRequest, lexemes: Sequence[str]) -> float:
+    """Return the floor for a question. One with more words than count is mostly what was pasted beside it."""
+    return request.floor * PASTED_FLOOR if len(lexemes) >= MAX_QUERY_LEXEMES else request.floor
 
 
 class Fate(StrEnum):

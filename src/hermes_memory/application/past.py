@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import anyio
 from anyio.lowlevel import checkpoint
 
-from hermes_memory.application.answers import RecallRequest, RecallResult
+from hermes_memory.application.answers import RecallRequest, RecallResult, floor_for
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.traces import place
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
@@ -109,7 +109,7 @@ class Past:
         candidates = [*_scored(counted, statistics), *map(_said, turns.hits)]
         question = head_and_tail(request.query)
         ranked = order(candidates, statistics, NO_COSINES, moment, self._ranking, question=question)
-        floor = request.floor if self._ranking.fusion is Fusion.SCORES else 0.0
+        floor = floor_for(request, lexemes) if self._ranking.fusion is Fusion.SCORES else 0.0
         hits, _ = place(ranked, request, floor)
         return RecallResult(hits=tuple(hits), degraded=tuple(notes), trace_id=TraceId(uuid4()))
 

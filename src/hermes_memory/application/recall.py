@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import anyio
 
-from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
+from hermes_memory.application.answers import RecallRequest, RecallResult, Trace, floor_for
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.own_scores import OwnScore, OwnScores
 from hermes_memory.application.traces import Traces, parted, place, withheld
@@ -246,7 +246,7 @@ class Recall:
         self, request: RecallRequest, statistics: QueryStatistics, ranked: Sequence[Ranked], gathered: _Gathered
     ) -> RecallResult:
         by_scores = self._ranking.fusion is Fusion.SCORES
-        floor = request.floor if by_scores else 0.0
+        floor = floor_for(request, statistics.lexemes) if by_scores else 0.0
         hits, placed = place(ranked, request, floor)
         with_cosine = bool(gathered.near or gathered.cosines)
         trace = Trace(
