@@ -237,6 +237,7 @@ async def test_a_memory_with_words_of_the_question_that_others_fit_better_is_sai
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "TEXT_CANDIDATES", 1)
+    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 0)
     bench = Bench()
     _, second = await bench.hold("vault vault", "a vault, among many other words that say nothing of it at all")
     verdict = await bench.why(second)
