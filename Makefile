@@ -39,12 +39,13 @@ fuzz: $(READY) ## Try the rules on texts, calls and files at random for an hour 
 audit: $(READY) ## Ask whether the versions of the checks have known weaknesses, where anybody can be asked
 	@sh scripts/audit.sh $(BIN)/python .venv-audit constraints/dev.txt
 
-check: $(READY) ## Lint, format, types, layers
+check: $(READY) ## Lint, format, types, layers, and whether the documentation builds
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 	@$(BIN)/lint-imports
+	@$(BIN)/sphinx-build -n -W -q docs docs/_build/html
 
 docs: $(READY) ## Build the documentation
 	@$(BIN)/sphinx-build -n -W -q docs docs/_build/html

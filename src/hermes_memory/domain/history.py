@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from hermes_memory.domain.model import Metadata, OperationId, Origin, RowId, SessionId, Subject, Target, Theme
+from hermes_memory.domain.model import Json, OperationId, Origin, RowId, SessionId, Subject, Target, Theme
 
 
 class ChangeKind(StrEnum):
@@ -52,7 +53,7 @@ class Change:
     at: datetime
     recorded_at: datetime
     said_at: datetime | None = None
-    metadata: Metadata | None = None
+    metadata: Mapping[str, Json] | None = None
     merged_into: RowId | None = None
     erased: bool = False
 
