@@ -49,6 +49,7 @@ def test_what_is_in_a_journal_with_room_is_found_after_a_crash(tmp_path: Path) -
     operations = [add(f"number {number}") for number in range(5)]
     for operation in operations:
         spool.put(operation)
+    spool.due(10)  # which moves them there
     (tmp_path / "copy").mkdir(mode=0o700)
     for file in (NAME, f"{NAME}-wal"):
         shutil.copy(tmp_path / "spool" / file, tmp_path / "copy")

@@ -34,13 +34,13 @@ LARGE = 9_000
 
 def fill(spool: SqliteSpool) -> list[Operation]:
     """Put operations small and large in several lanes; the last three are dead letters."""
-    operations = put(
-        spool,
-        *(
-            add(f"{number:04} " + "x" * (LARGE if number % 10 == 0 else 1_200), Caller(theme=Theme(f"t{number % 5}")))
-            for number in range(ROWS)
-        ),
-    )
+    operations: list[Operation] = [
+        add(f"{number:04} " + "x" * (LARGE if number % 10 == 0 else 1_200), Caller(theme=Theme(f"t{number % 5}")))
+        for number in range(ROWS)
+    ]
+    for operation in operations:
+        put(spool, operation)
+        spool.pending_before()  # which has it moved from the intake, so that the journal is written to again and again
     for operation in operations[-3:]:
         spool.bury(operation.stamp.operation, "refused")
     return operations

@@ -29,8 +29,9 @@ from tests.support.breakable import Killed, Plan, breakable
 from tests.support.spool_process import DESTINATION
 
 DATABASE = f"spool-{DESTINATION}.db"
-STATEMENTS = 9
-"""More than most calls make, so that some are killed after their commit and some not at all."""
+INTAKE = f"spool-{DESTINATION}.intake"
+STATEMENTS = 12
+"""Statements and writes: more than most calls make, so that some are killed after their commit and some not at all."""
 
 operations = st.builds(
     lambda caller, turn, size: record(said("x" * size), caller=caller) if turn else add("x" * size, caller),
@@ -138,6 +139,18 @@ class FaultySpoolMachine(SpoolMachine):
         """Let the process die in the middle of forgetting all that was delivered."""
         self.die_in(("done", {"first": 0, "count": MAX_ROWS}), statements)
 
+    @rule(some=st.lists(operations, min_size=1, max_size=3), steps=st.integers(min_value=0, max_value=16))
+    def die_in_moving(self, some: list[Operation], steps: int) -> None:
+        """Let the process die while it moves what it has accepted into the database: all of that is there, once."""
+        for operation in some:
+            self.put_this(operation)
+        self.plan.left = steps
+        with suppress(Killed):
+            self.spool.status()
+        self.begin_again_from_a_copy()
+
+        assert self.seen() == self.expected_kept()
+
     @rule(statements=st.integers(min_value=0, max_value=40))
     def die_in_opening(self, statements: int) -> None:
         """Let the process die while it opens the file, or makes it."""
@@ -187,6 +200,24 @@ class FaultySpoolMachine(SpoolMachine):
     def flip_in_a_text(self, place: float, bit: int) -> None:
         """Flip a bit that SQLite does not care about, and that leaves a body that can be read."""
         self.flip_one_of(lambda byte: byte == ord("x"), place, bit)
+
+    @rule(some=st.lists(operations, min_size=1, max_size=3), place=st.floats(0, 1, exclude_max=True))
+    def flip_before_it_is_moved(self, some: list[Operation], place: float) -> None:
+        """Flip a bit of what was just accepted: that one is told of, and the others go on in their order."""
+        for operation in some:
+            self.put_this(operation)
+        path = self.directory / "spool" / INTAKE
+        content = bytearray(path.read_bytes())
+        used = [offset for offset, byte in enumerate(content) if byte]
+        if used:
+            content[used[int(place * len(used))]] ^= 1
+        path.write_bytes(content)
+        kept = self.spool.kept(PLENTY)
+
+        assert len(kept) == len(self.kept)
+        assert sum(item.operation is None for item in kept) <= 1
+        assert all(item.operation in (None, each.operation) for item, each in zip(kept, self.kept, strict=True))
+        self.adopt()
 
     def flip_one_of(self, meant: Callable[[int], bool], place: float, bit: int) -> None:
         """Flip a bit of one of the bytes that are meant, if there is one."""

@@ -25,7 +25,7 @@ from hermes_memory.domain.model import Caller, Theme
 from hermes_memory.testing.making import add
 
 DESTINATION = "0123456789abcdef"
-DISK = 2 * 1024 * 1024
+DISK = 4 * 1024 * 1024
 """Bytes of the small disk."""
 
 

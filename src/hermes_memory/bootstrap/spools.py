@@ -106,8 +106,9 @@ def _require_owner(home: Path, folder: Path) -> None:
 def destinations(settings: Settings) -> list[str]:
     """Name the databases that this home keeps a spool for, the current one first."""
     current = destination_of(settings)
-    names = sorted(path.stem.removeprefix("spool-") for path in spool_folder(settings).glob("spool-*.db"))
-    return sorted(names, key=lambda name: name != current)
+    folder = spool_folder(settings)
+    names = {path.stem.removeprefix("spool-") for kind in ("db", "intake") for path in folder.glob(f"spool-*.{kind}")}
+    return sorted(sorted(names), key=lambda name: name != current)
 
 
 def report(settings: Settings, destination: str | None = None) -> SpoolReport:

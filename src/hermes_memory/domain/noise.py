@@ -70,7 +70,15 @@ def _says_nothing(text: str, min_width: int) -> bool:
         return True
     if len(trimmed) < min_width and display_width(trimmed) < min_width:
         return True
-    return len(trimmed) <= LONGEST_NOISE and _only_phrases(_words(trimmed))
+    return len(trimmed) <= LONGEST_NOISE and _may_be_phrases(trimmed) and _only_phrases(_words(trimmed))
+
+
+def _may_be_phrases(text: str) -> bool:
+    """Look at the first word alone: that of most messages begins no phrase, and spares the search for the others."""
+    if not text.isascii() or "'" in text or "`" in text:
+        return True
+    first = _ASCII_WORDS.search(text.lower())
+    return first is None or first[0] in _FIRST_WORDS or _is_filler(first[0])
 
 
 def _is_slash_command(text: str) -> bool:

@@ -1,1 +1,1 @@
-"""The durable local journal: an SQLite file per home and destination, with its locks, its codec and its rescue."""
+"""The durable local journal: an SQLite file and its intake per home and destination, with locks, codec and rescue."""

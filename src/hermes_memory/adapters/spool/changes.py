@@ -44,7 +44,7 @@ _LAST: Final = 1 << 53
 
 def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: bytes, bounds: Bounds) -> float | None:
     """Keep an operation unless its id is known; return how full the spool is then, None when it was refused."""
-    last, kept, kept_bytes = _room(connection)
+    last, kept, kept_bytes = room(connection)
     if kept >= bounds.rows or kept_bytes + len(body) > bounds.stored_bytes:
         if _is_known(connection, operation):
             return bounds.fill(kept, kept_bytes)
@@ -61,7 +61,8 @@ def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: 
     return bounds.fill(kept + 1, kept_bytes + len(body))
 
 
-def _room(connection: sqlite3.Connection) -> tuple[int, int, int]:
+def room(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Return the last sequence that was given, how many operations are kept, and the size of their bodies."""
     found = connection.execute(_ROOM).fetchone()
     if found is None:
         raise Damaged

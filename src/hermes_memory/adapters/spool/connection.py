@@ -81,7 +81,7 @@ class SpoolConnection:
         """Set the damaged file aside and go on with what can be read, unless another process did so already."""
         with self._lock:
             if self._connection is None or self._identity == self._found():
-                quarantine.begin_anew(self._path)
+                self._begin_anew()
             self.close()
 
     def replace_file_if_damaged(self) -> bool:
@@ -125,14 +125,18 @@ class SpoolConnection:
 
     def _open(self) -> sqlite3.Connection:
         if quarantine.begun(self._path) or not self._path.exists():
-            quarantine.begin_anew(self._path)
+            self._begin_anew()
         try:
             return database.open_checked(self._path, self._synchronous)
         except UNSOUND as error:
             if fault_of(error) is not Fault.DAMAGED:
                 raise
-        quarantine.begin_anew(self._path)
+        self._begin_anew()
         return database.open_checked(self._path, self._synchronous)
+
+    def _begin_anew(self) -> None:
+        self._lock.spoil()  # what is kept afterwards may be less
+        quarantine.begin_anew(self._path)
 
     def _found(self) -> tuple[int, int] | None:
         try:

@@ -21,13 +21,12 @@ class LockFile:
         self._path = path
         self._name = os.fspath(path)
         self._descriptor: int | None = None
+        self._identity = (0, 0)
 
     def try_lock(self) -> bool:
         """Lock if nobody else does; also False when the file was replaced under the lock (ask again)."""
-        if self._descriptor is None:
-            self._descriptor = open_private(self._path)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         if self.current():
@@ -40,9 +39,27 @@ class LockFile:
         if self._descriptor is None:
             return False
         try:
-            return os.path.samestat(os.fstat(self._descriptor), os.lstat(self._name))  # on the way of every put
+            found = os.lstat(self._name)  # on the way of every put
         except FileNotFoundError:
             return False
+        return (found.st_dev, found.st_ino) == self._identity
+
+    def read(self, size: int) -> bytes:
+        """Return the beginning of the file that was locked, or of the one that would be. It may be about to change."""
+        return os.pread(self._opened(), size, 0)
+
+    def renew(self) -> None:
+        """Let go of a file that was replaced. Not under the lock."""
+        if self._descriptor is not None and not self.current():
+            self.forget()
+
+    def write(self, text: bytes) -> None:
+        """Put a text at the beginning of the file, in the place of one as long, or leave none. Under the lock."""
+        descriptor = self._opened()
+        try:
+            os.pwrite(descriptor, text, 0)
+        except OSError:  # a full disk, mostly
+            os.ftruncate(descriptor, 0)
 
     def sign(self, text: bytes) -> None:
         """Write who holds the lock into the file. Under the lock."""
@@ -60,6 +77,13 @@ class LockFile:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def _opened(self) -> int:
+        if self._descriptor is None:
+            self._descriptor = open_private(self._path)
+            opened = os.fstat(self._descriptor)
+            self._identity = opened.st_dev, opened.st_ino
+        return self._descriptor
 
     def __del__(self) -> None:
         self.forget()

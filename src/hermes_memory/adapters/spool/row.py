@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -60,6 +61,7 @@ class Totals:
     refused: int = 0
 
 
+@lru_cache(maxsize=1_024)
 def lane_key(lane: str) -> bytes:
     """Shorten the name of a lane, which is long and tells who talks, to 16 bytes."""
     return blake2b(lane.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -7,12 +7,13 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
 from hermes_memory.adapters.spool import changes
 from hermes_memory.adapters.spool.ballast import Ballast
-from hermes_memory.adapters.spool.connection import SpoolConnection
+from hermes_memory.adapters.spool.contents import SpoolContents, Work
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.faults import TROUBLE, Fault, fault_of
 from hermes_memory.adapters.spool.forks import watch_forks
@@ -22,7 +23,6 @@ from hermes_memory.domain.errors import SpoolFull, StoreUnavailable
 RECLAIMED_AT_ONCE: Final = 16
 """MiB of its own that a full disk's spool looks for before it refuses a write."""
 T = TypeVar("T")
-Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
 
 class DiskFull(StoreUnavailable):
@@ -49,22 +49,70 @@ class SpoolFile:
         self._repair = repair
         self._threads = threading.RLock()
         self._processes = WriteLock(path.with_suffix(".lock"), timeout=lock_timeout)
-        self._connection = SpoolConnection(path, synchronous, self._processes)
+        self._contents = SpoolContents(path, synchronous=synchronous, lock=self._processes)
+        self._connection = self._contents.connection
         self._ballast = Ballast(path.with_suffix(".ballast"))
         self._pid = os.getpid()
         watch_forks(self)
 
+    def open(self) -> None:
+        """Open the files and make what is missing of them.
+
+        Raises:
+            StoreUnavailable: They cannot be used for now.
+            ConfigurationError: They are not ours, or a newer version made them.
+        """
+        self._perform(self._contents.prepare, reserve=True)
+        self._ballast.keep()
+
     def read(self, work: Work[T]) -> T:
-        """Run work that changes nothing.
+        """Run work that changes nothing, on all that was accepted.
+
+        Raises:
+            DiskFull: The disk is too full to bring what was accepted last to the rest.
+            StoreUnavailable: The file cannot be used for now.
+            ConfigurationError: It is not ours, or a newer version made it.
+        """
+        return self._perform(lambda: self._contents.look(work), reserve=True)
+
+    def read_beginning(self, work: Work[T]) -> T:
+        """Run work that changes nothing, on a disk that is too full for the rest without what was accepted last.
 
         Raises:
             StoreUnavailable: The file cannot be used for now.
             ConfigurationError: It is not ours, or a newer version made it.
         """
-        return self._perform(lambda: work(self._connection.get()), reserve=True)
+        try:
+            return self.read(work)
+        except DiskFull:
+            self._fold_some()
+            return self._perform(lambda: work(self._connection.get()), reserve=True)
+
+    def fold(self) -> None:
+        """Move what lies in the intake into the database.
+
+        Raises:
+            StoreUnavailable: The file cannot be used for now.
+            ConfigurationError: It is not ours, or a newer version made it.
+        """
+        self._perform(self._contents.fold, reserve=True)
+
+    def append(self, operation: bytes, lane: bytes, body: bytes, bounds: changes.Bounds) -> float | None:
+        """Keep an operation in the intake; return how full the spool is then.
+
+        Returns:
+            None when nothing was kept and `accept` is to be asked: there may be no room, or it is not known.
+
+        Raises:
+            SpoolFull: The disk is full.
+            StoreUnavailable: The files cannot be used for now.
+            ConfigurationError: They are not ours.
+        """
+        append, keeps = self._contents.append, self._ballast.keep
+        return self._perform(lambda: append(operation, lane, body, bounds, keeps), reserve=False)
 
     def accept(self, work: Work[T]) -> T:
-        """Run work that adds, in one transaction.
+        """Run work that adds, in one transaction, after all that was accepted before.
 
         Raises:
             SpoolFull: The disk is full, but for the reserve that is kept for `settle`.
@@ -73,7 +121,7 @@ class SpoolFile:
         """
         if not self._ballast.keep() and not self._reclaim():
             raise self._verdict(Fault.FULL, reserve=False)
-        return self._perform(lambda: self._transact(work), reserve=False)
+        return self._perform(lambda: self._contents.transact(work), reserve=False)
 
     def settle(self, work: Work[T], *, lasting: bool = True) -> T:
         """Run work that frees space or only marks, in one transaction; on a full disk it may use the reserve.
@@ -86,24 +134,22 @@ class SpoolFile:
             StoreUnavailable: The file cannot be used for now.
             ConfigurationError: It is not ours, or a newer version made it.
         """
-        transact = self._transact if lasting else self._transact_relaxed
-        settled = self._perform(lambda: transact(work), reserve=True)
+        settle = self._contents.settle if lasting else self._contents.settle_relaxed
+        with contextlib.suppress(DiskFull):  # what is asked for lies in the database, and may make room there
+            self.fold()
+        settled = self._perform(lambda: settle(work), reserve=True)
         self._ballast.keep()
         return settled
 
     def changed(self) -> bool:
-        """Tell whether another connection committed since this was last asked."""
-        return self._perform(self._connection.changed, reserve=True)
-
-    def keep_reserve(self) -> None:
-        """Set disk space aside for a full disk."""
-        self._ballast.keep()
+        """Tell whether another object appended or committed since this was last asked."""
+        return self._perform(self._contents.changed, reserve=True)
 
     def close(self) -> None:
         """Let go of the files until the next call."""
         self._check_process()
         with self._threads:
-            self._connection.close()
+            self._contents.close()
             self._processes.forget()
 
     def before_fork(self) -> None:
@@ -153,7 +199,7 @@ class SpoolFile:
                     return self._connection.replace_file_if_damaged()
                 case Fault.ROW:
                     if not self._connection.replace_file_if_damaged():
-                        self._transact(self._repair)
+                        self._contents.transact(self._repair)
                 case Fault.MOVED:
                     self._connection.close()
                 case Fault.UNAVAILABLE:
@@ -173,7 +219,7 @@ class SpoolFile:
         self._check_process()
         with self._threads, contextlib.suppress(*TROUBLE):
             for _ in range(RECLAIMED_AT_ONCE):
-                more = self._transact(changes.shrink)
+                more = self._contents.settle(changes.shrink)
                 self._connection.checkpoint()
                 if not more or self._ballast.keep():
                     break
@@ -194,19 +240,11 @@ class SpoolFile:
             self._connection.close()
         return StoreUnavailable("the local spool cannot be used for now; what was accepted is kept")
 
-    def _transact_relaxed(self, work: Work[T]) -> T:
-        with self._processes, self._connection.relaxed():
-            return self._transact(work)
-
-    def _transact(self, work: Work[T]) -> T:
-        with self._processes:
-            connection = self._connection.get()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
-        return result
+    def _fold_some(self) -> None:
+        """Move half of what lies in the intake, or half of that, as far as a full disk lets it."""
+        count = self._perform(self._contents.waiting, reserve=True) // 2
+        while count:
+            with contextlib.suppress(DiskFull):
+                self._perform(partial(self._contents.fold, count), reserve=True)
+                return
+            count //= 2

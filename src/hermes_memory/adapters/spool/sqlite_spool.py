@@ -1,4 +1,4 @@
-"""The durable spool: one SQLite file per home and destination, shared by the processes of the home."""
+"""The durable spool: an SQLite file and its intake per home and destination, shared by the processes of the home."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.files import check_file, network_of, prepare_directory
 from hermes_memory.adapters.spool.refusals import Refusals
 from hermes_memory.adapters.spool.retractions import retractions
-from hermes_memory.adapters.spool.row import LONGEST_HOLD, DamagedRow
+from hermes_memory.adapters.spool.row import LONGEST_HOLD, DamagedRow, lane_key
 from hermes_memory.adapters.spool.spool_file import DiskFull, SpoolFile
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SpoolFull, StoreUnavailable
 from hermes_memory.domain.model import OperationId
-from hermes_memory.domain.operations import Operation
+from hermes_memory.domain.operations import Operation, lane_of
 from hermes_memory.ports.spool import DeadLetter, Kept, Spooled, SpoolStatus
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,8 @@ _DESTINATION: Final = re.compile(r"[0-9a-z_]{1,64}")
 
 class SqliteSpool:
     """Keeps operations in `directory`/spool-`destination`.db until they are delivered. Any thread may call.
+
+    A put appends to an intake beside that file; every other call first moves what lies there.
 
     Every call opens the file when it has to: after `close`, in a forked child, or when another process replaced a
     damaged file. A call that cannot use the file raises `StoreUnavailable`, and has kept and dropped nothing.
@@ -94,14 +96,12 @@ class SqliteSpool:
             ConfigurationError: A newer version of the library made the file.
         """
         try:
-            self._file.read(lookups.counters)
+            self._file.open()
         except StoreUnavailable as error:
             logger.warning(
                 "the local spool cannot be opened yet, every later call tries again",
                 extra={"action": "spool.unavailable", "reason": str(error)},
             )
-        else:
-            self._file.keep_reserve()
 
     def put(self, operation: Operation) -> None:
         """Keep an operation durably.
@@ -117,22 +117,8 @@ class SqliteSpool:
             raise InvalidInput(
                 f"an operation may have {self._max_item_bytes} bytes, this one has {len(body)}: shorten the text"
             )
-        refused = self._refusals.take()
-        try:
-            fill = self._file.accept(
-                partial(work.insert, operation=operation, body=body, bounds=self._bounds, refused=refused)
-            )
-        except SpoolFull:
-            self._refusals.add(refused + 1)
-            self._refusals.full(of="disk")
-            raise
-        except BaseException:
-            self._refusals.add(refused)
-            raise
-        if fill is None:
-            self._refusals.full(of="spool")
-            raise SpoolFull("the local spool is full: nothing is accepted until the database takes what waits")
-        self._refusals.accepted(fill)
+        fill = None if self._refusals.unnoted else self._append(operation, body)
+        self._refusals.accepted(self._insert(operation, body) if fill is None else fill)
 
     def due(self, limit: int) -> Sequence[Spooled]:
         """Return up to `limit` operations that may be delivered now, oldest first; a prefix of every lane.
@@ -141,7 +127,7 @@ class SqliteSpool:
             ConfigurationError: A newer version of the library wrote one of them.
         """
         now = self._now()
-        rows = self._file.read(partial(lookups.due, now=now, limit=limit))
+        rows = self._file.read_beginning(partial(lookups.due, now=now, limit=limit))
         try:
             return work.spooled(rows)  # while others may use the file
         except DamagedRow:
@@ -243,12 +229,45 @@ class SqliteSpool:
     def close(self) -> None:
         """Let go of the files. A later call opens them again."""
         refused = self._refusals.take()
-        if refused:
-            try:
+        try:
+            if refused:
                 self._file.settle(partial(changes.count_refused, refused=refused))
-            except (StoreUnavailable, ConfigurationError):  # a count is not worth a failure; a later call notes it
-                self._refusals.add(refused)
+            else:
+                self._file.fold()
+        except (StoreUnavailable, ConfigurationError):  # nothing is lost, and a later call does it
+            self._refusals.add(refused)
         self._file.close()
+
+    def _append(self, operation: Operation, body: bytes) -> float | None:
+        """Keep an operation in the intake; None when the database has to be asked."""
+        try:
+            return self._file.append(operation.stamp.operation.bytes, lane_key(lane_of(operation)), body, self._bounds)
+        except SpoolFull:
+            self._refuse(1)
+            raise
+
+    def _insert(self, operation: Operation, body: bytes) -> float:
+        """Keep an operation in the database, and note there what was refused before; return how full the spool is."""
+        refused = self._refusals.take()
+        try:
+            fill = self._file.accept(
+                partial(work.insert, operation=operation, body=body, bounds=self._bounds, refused=refused)
+            )
+        except SpoolFull:
+            self._refuse(refused + 1)
+            raise
+        except BaseException:
+            self._refusals.add(refused)
+            raise
+        if fill is None:
+            self._refusals.full(of="spool")
+            raise SpoolFull("the local spool is full: nothing is accepted until the database takes what waits")
+        return fill
+
+    def _refuse(self, refused: int) -> None:
+        """Count what the disk has no room for."""
+        self._refusals.add(refused)
+        self._refusals.full(of="disk")
 
     def _forget(self, operations: list[bytes]) -> None:
         try:

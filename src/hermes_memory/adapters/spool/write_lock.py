@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from hermes_memory.adapters.spool import standing
 from hermes_memory.adapters.spool.lock import LockFile
 from hermes_memory.domain.errors import StoreUnavailable
 
@@ -45,6 +46,28 @@ class WriteLock:
         self._depth -= 1
         if self._depth == 0:
             self._file.unlock()
+
+    def told(self) -> bytes:
+        """Return what those who held the lock noted; without it, what may be about to change.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        if self._depth == 0:
+            self._file.renew()
+        return self._file.read(standing.SIZE)
+
+    def tell(self, stored: bytes) -> None:
+        """Note for those who will hold the lock how the spool stands; where there is no room for it, nothing.
+
+        Raises:
+            OSError: The file cannot be written at all.
+        """
+        self._file.write(stored)
+
+    def spoil(self) -> None:
+        """Have whoever holds the lock next ask the database how the spool stands."""
+        self.tell(standing.spoilt(self.told()))
 
     def forget(self) -> None:
         """Let go of the file without unlocking it for a process that shares the descriptor."""
