@@ -359,11 +359,18 @@ async def test_a_database_without_its_schema_stops_delivery_until_the_operator_h
         assert "hermes-memory migrate" in str(obstacle)
         assert desk.deliverer.obstacle is None
         assert await turns(bare) == expected(3, TALK[0])
-        actions = [vars(entry).get("action") for entry in caplog.records]
-        assert actions.count("deliver.stopped") == 1
-        assert actions.count("deliver.resumed") == 1
+        # While the migrations run, one after the other, another obstacle may be seen than before; each is told once.
+        stopped = [vars(entry)["cause"] for entry in caplog.records if told(entry, "deliver.stopped")]
+        assert stopped[0] == obstacle
+        assert len(set(stopped)) == len(stopped)
+        assert sum(told(entry, "deliver.resumed") for entry in caplog.records) == 1
     finally:
         await server.drop_database(name)
+
+
+def told(entry: logging.LogRecord, action: str) -> bool:
+    """Tell whether a line of the log is of an action."""
+    return vars(entry).get("action") == action
 
 
 async def test_rights_that_are_missing_stop_delivery_and_set_nothing_aside(installation: Installation) -> None:

@@ -180,7 +180,8 @@ def _stands(part: Any) -> bool:
     ],
 )
 def test_the_round_trip_above_fills_every_field_there_is(kind: type[Any], given_fields: set[str]) -> None:
-    assert {field.name for field in fields(kind)} == given_fields
+    # Who else is the same person is asked anew at each read: a write is of one subject.
+    assert {field.name for field in fields(kind)} - {"also"} == given_fields
 
 
 def test_a_moment_keeps_its_offset_and_microseconds() -> None:
