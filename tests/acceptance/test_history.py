@@ -121,6 +121,25 @@ async def test_what_is_not_ones_own_has_no_history_and_is_not_undone() -> None:
             await memory.view("sales").undo(plain.id)
 
 
+async def test_a_note_for_everybody_is_for_everybody_again_when_a_person_undoes_what_became_of_it() -> None:
+    async with open_memory(Settings()) as memory:
+        desk = memory.view("marketing")
+        ana = memory.view("marketing", subject=memory.subject_for("telegram", "4711"))
+        forgotten = await desk.remember("The launch is on 3 May")
+        await ana.forget(forgotten.id)
+        merged = await desk.remember("The port is 5432")
+        await desk.remember("The port is 5433")
+        await ana.replace(merged.id, "The port is 5433")
+        restored = [await ana.undo(forgotten.id), await ana.undo(merged.id)]
+
+        assert [entry and entry.subject for entry in restored] == [None, None]
+        assert {entry.content for entry in await desk.profile()} == {
+            "The launch is on 3 May",
+            "The port is 5432",
+            "The port is 5433",
+        }
+
+
 async def test_a_question_is_answered_as_of_a_past_moment(database: Installation) -> None:
     async with open_memory(Settings()) as memory:
         desk = memory.view("marketing", session="s1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from hermes_memory.application.accept import Acceptor
@@ -58,7 +59,8 @@ def take_back(
         return acceptor.replace(caller, as_left, change.before, origin=written.origin, tool=TOOL, reason=reason)
     came_with = next((one.metadata for one in earlier if one.metadata is not None), None)
     return acceptor.add(
-        caller,
+        # Whose it was, it is again: what belonged to everybody of the theme does not become that of who undoes.
+        replace(caller, subject=change.subject, also=frozenset()),
         change.before,
         target=change.target,
         origin=written.origin,

@@ -1,0 +1,54 @@
+"""Undoing: what comes back belongs to whom it belonged before, whoever takes the change back."""
+
+from __future__ import annotations
+
+from tests.support.inprocess import InProcess
+
+from hermes_memory.application.view import View
+from hermes_memory.testing.making import ANA, BEN
+
+LAUNCH = "The launch is on 3 May"
+OLD_PORT, NEW_PORT = "The port is 5432", "The port is 5433"
+
+
+async def seen(*views: View) -> list[set[str]]:
+    return [{entry.content for entry in await view.profile()} for view in views]
+
+
+async def test_what_belonged_to_everybody_is_everybodys_again_when_a_person_undoes_its_removal() -> None:
+    async with InProcess().running() as memory:
+        desk, ana, ben = (memory.view("marketing", subject=subject) for subject in (None, ANA, BEN))
+        entry = await desk.remember(LAUNCH)
+        await ana.forget(entry.id)
+        restored = await ana.undo(entry.id)
+
+        assert restored is not None
+        assert restored.subject is None
+        assert await seen(desk, ana, ben) == [{LAUNCH}] * 3
+
+
+async def test_what_belonged_to_everybody_is_everybodys_again_when_a_person_undoes_that_it_became_another() -> None:
+    async with InProcess().running() as memory:
+        desk, ana, ben = (memory.view("marketing", subject=subject) for subject in (None, ANA, BEN))
+        entry = await desk.remember(OLD_PORT)
+        await desk.remember(NEW_PORT)
+        await ana.replace(entry.id, NEW_PORT)
+        merged, *_ = await ana.history(entry.id)
+        restored = await ana.undo(entry.id)
+
+        assert merged.merged_into is not None
+        assert restored is not None
+        assert restored.subject is None
+        assert await seen(desk, ana, ben) == [{OLD_PORT, NEW_PORT}] * 3
+
+
+async def test_what_was_one_persons_is_theirs_alone_when_they_undo_its_removal() -> None:
+    async with InProcess().running() as memory:
+        desk, ana, ben = (memory.view("marketing", subject=subject) for subject in (None, ANA, BEN))
+        entry = await ana.remember(LAUNCH)
+        await ana.forget(entry.id)
+        restored = await ana.undo(entry.id)
+
+        assert restored is not None
+        assert restored.subject == ANA
+        assert await seen(desk, ana, ben) == [set(), {LAUNCH}, set()]
