@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from heapq import nlargest
+from operator import attrgetter
+from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 import anyio
@@ -13,7 +16,7 @@ from anyio.lowlevel import checkpoint
 
 from hermes_memory.application.answers import RecallRequest, RecallResult, floor_for
 from hermes_memory.application.breaker import Breaker
-from hermes_memory.application.traces import place
+from hermes_memory.application.traces import parted, place
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
 from hermes_memory.domain.coverage import mask_of
 from hermes_memory.domain.errors import NotVisible
@@ -31,11 +34,45 @@ MOST_CHANGES: Final = 1_000
 MOST_ENTRIES: Final = 5_000
 """Memories that are read to be searched as they stood, those changed last first."""
 TURN_CANDIDATES: Final = 200
+MOST_RANKED: Final = 300
+"""Memories that are ranked, those that fit best by their words: ranking takes a millisecond for a dozen rows, during
+which the event loop stands still."""
+SCORED_AT_ONCE: Final = 100
+"""So many memories are scored in about a millisecond; then others have their turn."""
 READ_SHARE: Final = 0.6
-"""Share of the time that reading how memories stood may take; the rest is for what was said, and for ranking."""
+"""Share of the time that reading how memories stood may take."""
+COUNT_SHARE: Final = 0.75
+"""Share of the time after which their words are counted no further."""
+SEARCH_SHARE: Final = 0.9
+"""Share of the time after which what was said is waited for no longer; the rest is for ranking."""
 NO_COSINES: Final = CosineCalibration(unrelated=0.0, related=1.0)
 WORDS_ALONE: Final = "found by words alone: vectors are kept of what stands now"
-NOT_ALL: Final = f"only the {MOST_ENTRIES:,} memories changed last before that moment were searched"
+NOT_ALL: Final = "only the {:,} memories changed last before that moment were searched"
+
+
+class _Held(NamedTuple):
+    """A memory that holds words of the question: how often each, and how many words it has in all."""
+
+    entry: Entry
+    words: Mapping[str, int]
+    length: int
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What was counted of the memories as they stood."""
+
+    holding: list[_Held] = field(default_factory=list)
+    frequencies: Counter[str] = field(default_factory=Counter)
+    documents: int = 0
+    length: int = 0
+
+    def add(self, entry: Entry, analysed: Sequence[str], lexemes: frozenset[str]) -> None:
+        self.documents += 1
+        self.length += len(analysed)
+        if words := Counter(filter(lexemes.__contains__, analysed)):
+            self.frequencies.update(words.keys())
+            self.holding.append(_Held(entry, words, len(analysed)))
 
 
 class Past:
@@ -96,17 +133,18 @@ class Past:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `HistoryReader`.
         """
         lexemes = self._analyzer.query_lexemes(head_and_tail(request.query))
-        deadline = anyio.current_time() + request.timeout
+        started = anyio.current_time()
         notes = [WORDS_ALONE]
         entries = await self._entries(request, moment) if lexemes and Kind.ENTRY in request.space.kinds else []
-        if len(entries) > MOST_ENTRIES:
-            notes.append(NOT_ALL)
-        counted = await self._counted(entries[:MOST_ENTRIES])
+        counted = await self._counted(entries[:MOST_ENTRIES], lexemes, until=started + request.timeout * COUNT_SHARE)
+        if counted.documents < len(entries):
+            notes.append(NOT_ALL.format(counted.documents))
         turns = TextMatches(hits=())
         if lexemes and Kind.TURN in request.space.kinds:
-            turns = await self._turns(request, lexemes, moment, left=deadline - anyio.current_time())
-        statistics = _statistics(lexemes, [words for _, words in counted], turns)
-        candidates = [*_scored(counted, statistics), *map(_said, turns.hits)]
+            turns = await self._turns(request, lexemes, moment, until=started + request.timeout * SEARCH_SHARE)
+        statistics = _statistics(lexemes, counted, turns)
+        said, _ = parted([*map(_said, turns.hits)], request)
+        candidates = [*await _best(counted.holding, statistics, request), *said]
         question = head_and_tail(request.query)
         ranked = order(candidates, statistics, NO_COSINES, moment, self._ranking, question=question)
         floor = floor_for(request, lexemes) if self._ranking.fusion is Fusion.SCORES else 0.0
@@ -124,25 +162,25 @@ class Past:
                 timeout=left,
             )
 
-    async def _counted(self, entries: Iterable[Entry]) -> list[tuple[Entry, Counter[str]]]:
-        counted = []
+    async def _counted(self, entries: Sequence[Entry], lexemes: tuple[str, ...], *, until: float) -> _Counted:
+        counted, wanted = _Counted(), frozenset(lexemes)
         for entry in entries:
-            counted.append((entry, Counter(self._analyzer.analyze(indexed_row(entry)))))
+            if anyio.current_time() >= until:
+                break
+            counted.add(entry, self._analyzer.analyze(indexed_row(entry)), wanted)
             await checkpoint()
         return counted
 
     async def _turns(
-        self, request: RecallRequest, lexemes: tuple[str, ...], moment: datetime, *, left: float
+        self, request: RecallRequest, lexemes: tuple[str, ...], moment: datetime, *, until: float
     ) -> TextMatches:
         space = SearchSpace(scope=request.space.scope, kinds=frozenset({Kind.TURN}))
-        deadline = anyio.current_time() + max(left, 0.01)
-        async with self._breaker.awaited(timeout=max(left, 0.01)) as allowed:
+        async with self._breaker.awaited(timeout=_left(until)) as allowed:
             found = await self._search.by_text(request.caller, space, lexemes, limit=TURN_CANDIDATES, timeout=allowed)
             if not found.hits:
                 return found
-            rest = max(deadline - anyio.current_time(), 0.01)
             rows = [hit.row.id for hit in found.hits]
-            known = await self._history.stored_at(request.caller, rows, moment, timeout=rest)
+            known = await self._history.stored_at(request.caller, rows, moment, timeout=_left(until))
         return TextMatches(
             hits=[hit for hit in found.hits if hit.row.id in known],
             documents=found.documents,
@@ -151,28 +189,39 @@ class Past:
         )
 
 
-def _statistics(lexemes: tuple[str, ...], entries: Sequence[Mapping[str, int]], turns: TextMatches) -> QueryStatistics:
-    """Count over the memories as they stood and the turns as they are."""
-    documents = len(entries) + turns.documents
-    length = sum(sum(words.values()) for words in entries) + turns.documents * turns.mean_length
+def _left(deadline: float) -> float:
+    """Return the seconds until a deadline, never none: whoever is too late is told so by whom it asks."""
+    return max(deadline - anyio.current_time(), 0.01)
+
+
+def _statistics(lexemes: tuple[str, ...], entries: _Counted, turns: TextMatches) -> QueryStatistics:
+    """Add up the memories as they stood and the turns as they are."""
+    documents = entries.documents + turns.documents
+    length = entries.length + turns.documents * turns.mean_length
     return QueryStatistics(
         lexemes=lexemes,
         documents=documents,
         average_length=length / documents if documents else 0.0,
         frequencies={
-            lexeme: sum(lexeme in words for words in entries) + turns.document_frequencies.get(lexeme, 0)
-            for lexeme in lexemes
+            lexeme: entries.frequencies[lexeme] + turns.document_frequencies.get(lexeme, 0) for lexeme in lexemes
         },
     )
 
 
-def _scored(counted: Sequence[tuple[Entry, Counter[str]]], statistics: QueryStatistics) -> list[Candidate]:
-    scores = ((entry, words, bm25(words, words.total(), statistics)) for entry, words in counted)
-    return [
-        Candidate(row=entry, bm25=score, held=mask_of(map(words.__contains__, statistics.lexemes)))
-        for entry, words, score in scores
-        if score > 0
-    ]
+async def _best(holding: Sequence[_Held], statistics: QueryStatistics, request: RecallRequest) -> Sequence[Candidate]:
+    """Return the memories that fit best by their words, of those that may be shown."""
+    best: list[Candidate] = []
+    for start in range(0, len(holding), SCORED_AT_ONCE):
+        scored = [_scored(held, statistics) for held in holding[start : start + SCORED_AT_ONCE]]
+        shown, _ = parted(scored, request)
+        best = nlargest(MOST_RANKED, [*best, *shown], key=attrgetter("bm25"))
+        await checkpoint()
+    return best
+
+
+def _scored(held: _Held, statistics: QueryStatistics) -> Candidate:
+    score = bm25(held.words, held.length, statistics)
+    return Candidate(row=held.entry, bm25=score, held=mask_of(map(held.words.__contains__, statistics.lexemes)))
 
 
 def _said(hit: TextHit) -> Candidate:
