@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres.administrator import Administrator, administrator
+from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.granting import PostgresGranting
 from hermes_memory.adapters.postgres.history_audit import histories
@@ -275,6 +277,26 @@ async def test_a_vector_that_was_under_way_is_not_stored_for_what_was_erased(dat
 
     assert sum(left.values()) == 0
     assert orphans == 0
+
+
+async def test_a_delivery_is_waited_for_from_before_it_looks_at_its_texts(database: Installation) -> None:
+    waited = []
+
+    async def ask() -> None:
+        async with eraser_of(database) as eraser:
+            waited.append(await eraser.settle(0.2))
+
+    def analyze(text: str) -> list[str]:
+        # The delivery's loop stands still in here, as it does for a long text: who erases is another process.
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(anyio.run, ask).result()
+        return text.split()
+
+    async with database.store() as store, eraser_of(database) as eraser:
+        await PostgresDelivery(store.pool, analyze=analyze).apply([add("annacode is 4711", ANA_DIRECTLY)])
+        waited.append(await eraser.settle(60.0))
+
+    assert waited == [False, True]
 
 
 async def test_two_who_erase_the_same_erase_it_once(database: Installation) -> None:

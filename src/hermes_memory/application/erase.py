@@ -27,8 +27,12 @@ UNREADABLE: Final = (
     "{} writes in the spool cannot be read, so nobody can tell whose they are: see `hermes-memory spool`"
 )
 SET_ASIDE: Final = "{} damaged files lie beside the spool: `hermes-memory spool purge --set-aside` removes them"
-UNSETTLED: Final = "a write that was under way when it began is not done yet: run it again"
+UNSETTLED: Final = "the database was still storing a write that was under way when it began: run it again"
 ELSEWHERE: Final = "what waits in the spools of other homes is not known here: run it there too"
+HANDED_OVER: Final = (
+    "writes that a running process had taken from a spool, and whose transaction had not begun by then, are not known"
+    " here, and may be stored a moment later: run it again when in doubt"
+)
 BACKUPS: Final = "backups, replicas behind and the server's own log keep what they have until they are renewed"
 
 
@@ -76,7 +80,8 @@ class Erasing:
         """Erase, and tell what was erased.
 
         The spools are looked through before the database and after it: what is accepted meanwhile goes as well, and
-        what had left them by then is waited for.
+        what the database is storing by then is waited for. Between the two lies a moment: a write that a process has
+        read from a spool, and not yet begun to store, is found by neither, and the certificate says so.
 
         Raises:
             StoreUnavailable, SchemaNotApplied, ConfigurationError: It could not be done, or only in part. Run it again.
@@ -134,7 +139,7 @@ class Erasing:
             (UNREADABLE, unreadable),
             (SET_ASIDE, self._set_aside()),
         )
-        return (*(note.format(number) for note, number in numbers if number), ELSEWHERE, BACKUPS)
+        return (*(note.format(number) for note, number in numbers if number), ELSEWHERE, HANDED_OVER, BACKUPS)
 
 
 def _numbers(found: Mapping[str, Sequence[object]]) -> Mapping[str, int]:

@@ -108,12 +108,23 @@ class Handover:
         self._suspects = 0
         tried = {lane_of(item.operation) for item in batch if item.attempts}
         # What failed before is tried alone, or it would take the others down with it each time.
-        await self._take([item for item in batch if lane_of(item.operation) not in tried])
+        await self._apply_or_part([item for item in batch if lane_of(item.operation) not in tried])
         for lane in sorted(tried)[:TRIED_LANES_A_ROUND]:
             await self._take([item for item in batch if lane_of(item.operation) == lane])
 
     async def _take(self, items: Sequence[Spooled]) -> None:
+        """Deal with a part of the batch later than it was read.
+
+        What left the spool meanwhile is passed over: an operator discarded or erased it, and whoever erases waits for
+        what the store is at, not for what is only remembered here.
+        """
         items = [item for item in items if lane_of(item.operation) not in self._held]
+        if not items:
+            return
+        waiting = await self._spool.still_pending([item.operation.stamp.operation for item in items])
+        await self._apply_or_part([item for item in items if item.operation.stamp.operation in waiting])
+
+    async def _apply_or_part(self, items: Sequence[Spooled]) -> None:
         if not items:
             return
         try:

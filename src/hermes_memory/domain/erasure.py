@@ -25,21 +25,6 @@ from hermes_memory.domain.operations import (
 from hermes_memory.domain.sessions import session_name
 from hermes_memory.domain.themes import canonical_theme
 
-STORES: Final = (
-    "entries",
-    "turns",
-    "sessions",
-    "delegations",
-    "changes",
-    "vectors",
-    "jobs",
-    "postings",
-    "operations",
-    "themes",
-    "grants",
-    "links",
-)
-"""What an erasure counts in the database, in the order in which it is told."""
 _PATTERNS: Final = frozenset("*%?[]{}")
 _DIGEST_CHARS: Final = 16
 

@@ -51,7 +51,7 @@ class Eraser(Protocol):
         ...
 
     async def settle(self, timeout: float) -> bool:
-        """Wait until the writes that are under way now are done; False when `timeout` seconds passed first."""
+        """Wait until the writes that the store has begun are done; False when `timeout` seconds passed first."""
         ...
 
     async def erase(self, erasure: Erasure) -> Erased:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Final, TypeAlias, assert_never
+from typing import Final, LiteralString, TypeAlias, assert_never
 
 import anyio
 import asyncpg
@@ -39,6 +39,10 @@ PAUSE_SECONDS: Final = 0.02
 LOCK_TIMEOUT: Final = "lock_timeout = 2000"
 """Milliseconds to wait for what another transaction holds; so long the other lanes of a batch wait with it. It is more
 than the server takes to find a deadlock, by default a second."""
+
+# Who erases waits for the transactions that are under way, and knows them by this number. A transaction without a write
+# has none: one that analyses texts before its first write would not be waited for, and store what had been erased.
+BE_WAITED_FOR: Final[LiteralString] = "select pg_current_xact_id()"
 
 COLLISIONS: Final = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 """What a transaction meets that came upon another one. Tried again, it succeeds."""
@@ -84,6 +88,7 @@ class PostgresDelivery:
         seen: Seen = {}
         first = operations[0].stamp.caller
         async with self._pool.transaction(first, timeout=self._timeout, settings=[LOCK_TIMEOUT]) as transaction:
+            await transaction.execute(BE_WAITED_FOR)
             try:
                 await lexicon.lock_themes(transaction, _scrubbed(operations))
                 for run in _runs(operations):
