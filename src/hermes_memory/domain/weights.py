@@ -41,8 +41,8 @@ class RankingWeights:
         half_life: Age at which a row's score is halved, or None for no decay.
 
     Raises:
-        InvalidInput: A weight is negative or not finite, a share of neighbours is above 1, all weights are 0, or the
-            half-life is not positive.
+        InvalidInput: A weight is negative or not finite, a share of neighbours is above 1, `words` and `session` are
+            both 0, or the half-life is not positive.
     """
 
     words: float = 0.75
