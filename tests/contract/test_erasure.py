@@ -210,6 +210,7 @@ async def test_exactly_what_was_named_goes_from_every_table(database: Installati
     }
     others = ("bencode", "bentalk", "launch")
     assert holding(gone, *others) == []
+    assert (before["subject_members"] != after["subject_members"]) == (case == "subject")
     if case != "theme":
         # What was said in the talk about an entry of others goes with that entry's history, and the entry stays.
         assert holding(gone | {"history": []}, "other number", "plain decision again") == []

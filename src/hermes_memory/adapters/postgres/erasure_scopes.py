@@ -32,6 +32,7 @@ class Conditions:
     changes: LiteralString
     links: LiteralString
     grants: LiteralString
+    members: LiteralString
     themes: LiteralString
     place: LiteralString
     whole: bool
@@ -46,6 +47,7 @@ class Conditions:
             .replace("{changes}", self.changes)
             .replace("{links}", self.links)
             .replace("{grants}", self.grants)
+            .replace("{members}", self.members)
             .replace("{themes}", self.themes)
             .replace("{place}", self.place)
         )
@@ -66,6 +68,7 @@ OF_SUBJECT: Final = Conditions(
     changes=_SUBJECT,
     links=_NO_SUBJECT,
     grants=_SUBJECT,
+    members=_SUBJECT,
     themes=_NO_SUBJECT,
     place=_SUBJECT,
     whole=True,
@@ -78,6 +81,7 @@ OF_THEME: Final = Conditions(
     changes=_THEME,
     links=_NEVER,
     grants="(t.reader = $1 or t.source = $1) and $2::text is null",
+    members=_NEVER,
     themes=_THEME,
     place=_THEME,
     whole=True,
@@ -94,6 +98,7 @@ OF_SESSION: Final = Conditions(
                    where o.agent_identity = t.agent_identity and o.row_id = t.row_id and o.session_id = $1)""",
     links="t.parent_session_id = $1 and ($2::text is null or t.agent_identity = $2)",
     grants=_NEVER,
+    members=_NEVER,
     themes=_NEVER,
     place=_NEVER,
     whole=False,
@@ -106,6 +111,7 @@ OF_ENTRY: Final = Conditions(
     changes="t.row_id = $1 and $2::text is null",
     links=_NO_ENTRY,
     grants=_NO_ENTRY,
+    members=_NO_ENTRY,
     themes=_NO_ENTRY,
     place=_NO_ENTRY,
     whole=False,

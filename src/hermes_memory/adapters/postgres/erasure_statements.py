@@ -86,6 +86,17 @@ select count(*) from gone""",
 with gone as (delete from hermes_memory.theme_grants t where {grants} returning 1) select count(*) from gone""",
     ),
     (
+        # Who would be left as the only member of a person is no member of one any more.
+        "members",
+        """
+with gone as (delete from hermes_memory.subject_members t where {members} returning t.person),
+alone as (
+  delete from hermes_memory.subject_members t using gone g
+   where t.person = g.person and not ({members})
+     and (select count(*) from hermes_memory.subject_members o where o.person = g.person) <= 2)
+select count(*) from gone""",
+    ),
+    (
         "themes",
         """
 with gone as (
@@ -147,6 +158,7 @@ COUNTED: Final[Mapping[str, LiteralString]] = {
     "changes": """
 select count(*) from hermes_memory.history t where t.erasure is null and t.change <> 'erased' and {changes}""",
     "grants": "select count(*) from hermes_memory.theme_grants t where {grants}",
+    "members": "select count(*) from hermes_memory.subject_members t where {members}",
     "themes": "select count(*) from hermes_memory.memory_agents t where {themes}",
     "links": """
 select (select count(*) from hermes_memory.sessions t where {links} and not ({sessions}))
