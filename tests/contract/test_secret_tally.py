@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import multiprocessing
 import stat
@@ -39,7 +40,7 @@ def test_the_file_is_made_when_a_secret_is_found_and_for_nobody_else(tmp_path: P
 
 
 def _note_often(folder: Path) -> None:
-    tally = FileSecretTally(folder)
+    tally = FileSecretTally(folder, patience=30)
     for _ in range(50):
         tally.note({"jwt": 1}, refused=False)
 
@@ -79,3 +80,19 @@ def test_a_count_that_cannot_be_kept_is_told_and_raises_nothing(
     assert totals == SecretTotals()
     assert [record.action for record in caplog.records] == ["secrets.uncounted", "secrets.unread"]  # type: ignore[attr-defined]
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_stopped_process_that_holds_the_file_keeps_nobody_waiting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tally = FileSecretTally(tmp_path)
+    tally.note({"jwt": 1}, refused=False)
+    with (tmp_path / FILE_NAME).open("rb") as held, caplog.at_level(logging.WARNING):
+        fcntl.flock(held, fcntl.LOCK_EX)
+        tally.note({"jwt": 1}, refused=False)
+        totals = tally.totals()
+
+    assert totals == SecretTotals()
+    assert [vars(record)["action"] for record in caplog.records] == ["secrets.uncounted", "secrets.unread"]
+    assert [vars(record)["cause"] for record in caplog.records] == ["TimeoutError"] * 2
+    assert tally.totals() == SecretTotals(redacted={"jwt": 1})

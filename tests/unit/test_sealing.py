@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
-from collections.abc import Collection, Sequence
+import resource
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -140,3 +143,75 @@ def test_heads_are_not_published_through_a_link_or_into_a_pipe(tmp_path: Path) -
         with pytest.raises(ConfigurationError):
             publish(path, [made()])
     assert target.read_text() == ""
+
+
+@contextmanager
+def no_room_beyond(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size: what is written there is cut, then refused."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_heads_that_a_full_disk_takes_a_part_of_are_refused_whole(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    publish(path, [made(1)])
+    before = path.read_bytes()
+    with no_room_beyond(len(before) + 20), pytest.raises(ConfigurationError, match="cannot be written: ") as refused:
+        publish(path, [made(2), made(3)])
+    left = path.read_bytes()
+    publish(path, [made(2)])
+
+    assert left == before
+    assert published(path) == [made(1).head, made(2).head]
+    assert str(tmp_path) not in str(refused.value)
+
+
+def test_a_line_that_a_dead_process_left_cut_is_not_glued_to_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    publish(path, [made(1)])
+    with path.open("a") as file:
+        file.write('{"theme": "cut o')
+    publish(path, [made(2)])
+
+    assert published(path) == [made(1).head, made(2).head]
+
+
+def test_a_stopped_process_that_holds_the_file_of_heads_is_waited_for_only_briefly(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    publish(path, [made(1)])
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ConfigurationError, match="another process"):
+            publish(path, [made(2)])
+
+    assert published(path) == [made(1).head]
+
+
+async def test_heads_that_cannot_be_published_are_kept_for_the_next_time_and_the_reason_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    seals = Waiting(2)
+    path = tmp_path / "missing" / "heads.jsonl"
+
+    async def keep(sealed: Sequence[Sealed]) -> None:
+        publish(path, sealed)
+
+    stage = SealStage(seals, publish=keep, keep_days=30)
+    with caplog.at_level(logging.WARNING):
+        await stage.seal()
+        seals.waiting = 3
+        await stage.seal()
+    path.parent.mkdir()
+    await stage.seal()
+    await stage.seal()
+
+    told = [vars(record) for record in caplog.records]
+    assert stage.sealed == 5
+    assert published(path) == [made(1).head, made(2).head]
+    assert [(record["action"], record["levelname"]) for record in told] == [("history.unpublished", "WARNING")]
+    assert "No such file" in told[0]["reason"]
+    assert str(tmp_path) not in str(told)

@@ -33,7 +33,9 @@ def _make(path: Path) -> None:
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, secrets.token_hex(SECRET_BYTES).encode("ascii"))
+        text = secrets.token_hex(SECRET_BYTES).encode("ascii")
+        while text:  # a disk that fills up takes a part, then says so
+            text = text[os.write(descriptor, text) :]
         os.fsync(descriptor)
         # A hard link is made by one of several rivals only, and never shows a half-written file.
         with suppress(FileExistsError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from hermes_memory.adapters.brief_lock import lock_briefly
 from hermes_memory.ports.secrets import SecretTotals
 
 logger = logging.getLogger(__name__)
@@ -20,21 +20,29 @@ FILE_NAME: Final = "secrets.json"
 _MOST_BYTES: Final = 65_536
 _REDACTED: Final = "redacted"
 _REFUSED: Final = "refused"
+_PATIENCE: Final = 0.25
+"""Seconds to wait for other processes that count. The host's turn waits with us."""
 
 
 class FileSecretTally:
     """Counts in a file (0600) of a folder. The file is touched only when a secret was found, and to read the counts.
 
-    The lock is the file's own, held for one reading and one writing. A file that says nothing sensible counts as empty.
+    The lock is the file's own, held for one reading and one writing, and waited for only briefly. A file that says
+    nothing sensible counts as empty.
+
+    Args:
+        folder: Where the file is, or will be made.
+        patience: Seconds to wait for another process that holds the lock, which may be stopped.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, patience: float = _PATIENCE) -> None:
         self._path = folder / FILE_NAME
+        self._patience = patience
 
     def note(self, kinds: Mapping[str, int], *, refused: bool) -> None:
         """Add what was found in one text."""
         try:
-            with _locked(self._path, os.O_RDWR | os.O_CREAT) as descriptor:
+            with _locked(self._path, os.O_RDWR | os.O_CREAT, self._patience) as descriptor:
                 counts = _read(descriptor)
                 counts[_REFUSED if refused else _REDACTED].update(kinds)
                 _write(descriptor, counts)
@@ -47,7 +55,7 @@ class FileSecretTally:
     def totals(self) -> SecretTotals:
         """Return the counts, none when they cannot be read."""
         try:
-            with _locked(self._path, os.O_RDONLY) as descriptor:
+            with _locked(self._path, os.O_RDONLY, self._patience) as descriptor:
                 counts = _read(descriptor)
         except FileNotFoundError:
             return SecretTotals()
@@ -61,13 +69,13 @@ class FileSecretTally:
 
 
 @contextmanager
-def _locked(path: Path, flags: int) -> Iterator[int]:
+def _locked(path: Path, flags: int, patience: float) -> Iterator[int]:
     if flags & os.O_CREAT:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Without waiting: somebody may have put a pipe there.
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_briefly(descriptor, patience)
         yield descriptor
     finally:
         os.close(descriptor)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import anyio
 
 from hermes_memory.application.doorbell import Doorbell
-from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
 from hermes_memory.ports.seals import Sealed, Seals
 
 logger = logging.getLogger(__name__)
@@ -24,6 +25,8 @@ FIRST_SECONDS: Final = 10.0
 TROUBLE_SECONDS: Final = 30.0
 MOST_CHANGES: Final = 1_000
 MOST_FORGOTTEN: Final = 200
+MOST_UNPUBLISHED: Final = 10_000
+"""Heads kept while they cannot be published. The newest vouch for those before them."""
 
 
 class SealStage:
@@ -43,6 +46,8 @@ class SealStage:
         self._publish = publish
         self._keep_days = keep_days
         self._expire_at = 0.0
+        self._unpublished: deque[Sealed] = deque(maxlen=MOST_UNPUBLISHED)
+        self._obstacle = ""
         self.doorbell = Doorbell()
         self.sealed = 0
 
@@ -57,10 +62,13 @@ class SealStage:
     async def seal(self) -> int:
         """Seal all that waits, and publish; return the number of changes.
 
+        The store gives a seal once. Heads that cannot be published now are kept for the next time, and a warning tells
+        the reason.
+
         Raises:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: The store cannot be asked now; the rest waits.
-            ConfigurationError: The heads cannot be published; the seals are made even so.
         """
+        await self._publish_kept()
         total = 0
         while True:
             made = await self._seals.seal(MOST_CHANGES)
@@ -72,14 +80,34 @@ class SealStage:
                 facts = {"theme": head.theme, "seal": head.seal, "chained": head.chained.hex()}
                 logger.info("history was sealed", extra={"action": "history.sealed", **facts})
             if made:
-                await self._publish(made)
+                self._unpublished.extend(made)
+                await self._publish_kept()
             if changes < MOST_CHANGES:
                 return total
+
+    async def _publish_kept(self) -> None:
+        if not self._unpublished:
+            return
+        try:
+            await self._publish(tuple(self._unpublished))
+        except ConfigurationError as error:
+            self._tell(str(error))
+        else:
+            self._unpublished.clear()
+            self._obstacle = ""
+
+    def _tell(self, obstacle: str) -> None:
+        """Tell of an obstacle once."""
+        if obstacle != self._obstacle:
+            facts = {"reason": obstacle, "heads": len(self._unpublished)}
+            logger.warning("heads of history cannot be published", extra={"action": "history.unpublished", **facts})
+        self._obstacle = obstacle
 
     async def _safely(self) -> float:
         try:
             await self.seal()
-            return await self._expire()
+            pause = await self._expire()
+            return min(pause, TROUBLE_SECONDS) if self._unpublished else pause
         except HermesMemoryError as error:
             logger.info("sealing waits", extra={"action": "history.wait", "cause": type(error).__name__})
         except Exception:

@@ -1,0 +1,34 @@
+"""The kernel's lock on an open file, waited for only briefly: a process that stands still holds nobody else up."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import random
+import time
+from typing import Final
+
+_PAUSE: Final = (0.0005, 0.002)
+
+
+def lock_briefly(descriptor: int, patience: float) -> None:
+    """Lock a file for this descriptor alone, until it is closed. A few short tries, then no more.
+
+    Args:
+        descriptor: The open file.
+        patience: Seconds to try.
+
+    Raises:
+        TimeoutError: Somebody else held the lock all the time.
+        OSError: The file cannot be locked.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked") from error
+        else:
+            return
+        time.sleep(random.uniform(*_PAUSE))  # noqa: S311 - spreads the waiters, guards nothing
