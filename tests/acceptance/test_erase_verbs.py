@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -225,10 +226,16 @@ def test_a_chain_that_was_made_anew_is_told_from_the_published_one(
 
 
 @pytest.mark.usefixtures("served")
-def test_history_is_told_and_a_change_taken_back_from_the_command_line(command: Command) -> None:
+def test_history_is_told_and_a_change_taken_back_from_the_command_line(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     anyio.run(filled)
     told = expect(command("history", "--theme", "support", "--json"), DONE).document["changes"]
-    private = expect(command("history", "--theme", "support", "--subject", f"whatsapp:{PHONE}", "--json"), DONE)
+    # A key that is read from standard input stays out of the shell's history.
+    asked = ("history", "--theme", "support", "--subject", "-", "--json")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"whatsapp:{PHONE}\n"))
+    private = expect(command(*asked), DONE)
+    nobody = expect(command(*asked), USAGE)
     shown = expect(command("undo", told[0]["row"], "--theme", "support"), WORK_REMAINS)
     undone = expect(
         command("undo", told[0]["operation"], "--theme", "support", "--reason", "wrong date", "--execute"), DONE
@@ -240,6 +247,7 @@ def test_history_is_told_and_a_change_taken_back_from_the_command_line(command: 
         ("The launch is on 3 May", "The launch is on 9 May"),
         (None, "The launch is on 3 May"),
     ]
+    assert "no key of a person or group was given" in nobody.err
     assert f"{TEST_WORDS} is the code" in {change["after"] for change in private.document["changes"]}
     assert "would take back" in shown.out
     assert "it stands as" in undone.out

@@ -26,7 +26,7 @@ NONSENSE = {
     "'prefetch_limit' has no value": ("--set", "prefetch_limit"),
     "choose one": ("--embedded", "--dsn", "postgresql://app@db/memory"),
     "'subject_secret' may hold a secret": ("--set", "subject_secret=hunter2hunter2hunter2"),
-    "name that with --dsn": ("--admin-dsn", "postgresql://postgres@db/memory"),
+    "name that with --dsn": ("--set", "prefetch_limit=9", "--admin-dsn", "postgresql://postgres@db/memory"),
 }
 """Options of `setup`, by what it says of them."""
 

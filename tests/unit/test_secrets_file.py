@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import stat
 from pathlib import Path
 
 import dotenv
 import pytest
 
+from hermes_memory.hermes import secrets_file
 from hermes_memory.hermes.config_schema import RefusedValue
+from hermes_memory.hermes.files import write_atomically
 from hermes_memory.hermes.secrets_file import keep_secrets
 from hermes_memory.settings import Settings
 
@@ -68,3 +71,45 @@ def test_a_link_to_the_file_is_written_through(tmp_path: Path) -> None:
 
     assert (tmp_path / ".env").is_symlink()
     assert dotenv.dotenv_values(elsewhere) == {DSN: URL}
+
+
+def test_the_lines_of_others_keep_every_byte_and_a_variable_its_place(tmp_path: Path) -> None:
+    before = (
+        b"\xef\xbb\xbf# mine\r\nA=\"x y\" # why\r\n\r\n \r\nexport HERMES_MEMORY_DSN=old # gone\r\nB='1'\r\n\r\n# end"
+    )
+    file = tmp_path / ".env"
+    file.write_bytes(before)
+
+    keep_secrets(tmp_path, {DSN: URL, "SECOND": "abc"})
+    both = file.read_bytes()
+    keep_secrets(tmp_path, {DSN: None, "SECOND": None})
+
+    changed = before.replace(b"=old # gone\r\n", f"='{URL}'\n".encode())
+    assert both == changed + b"\nSECOND=abc\n"
+    assert file.read_bytes() == before.replace(b"export HERMES_MEMORY_DSN=old # gone\r\n", b"") + b"\n"
+    assert dotenv.dotenv_values(stream=io.StringIO(both.decode("utf-8-sig")))[DSN] == URL
+
+
+def test_the_file_is_replaced_once_and_only_when_something_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+
+    def counted(path: Path, text: str, *, mode: int) -> None:
+        written.append(text)
+        write_atomically(path, text, mode=mode)
+
+    monkeypatch.setattr(secrets_file, "write_atomically", counted)
+    (tmp_path / ".env").write_text("KEY=1\n")
+    for _ in range(2):
+        keep_secrets(tmp_path, {DSN: URL, "SECOND": "abc", "THIRD": None})
+
+    assert written == [f"KEY=1\n{DSN}='{URL}'\nSECOND=abc\n"]
+
+
+def test_a_file_that_is_no_text_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"KEY=\xff\n")
+
+    with pytest.raises(RefusedValue, match="UTF-8"):
+        keep_secrets(tmp_path, {DSN: URL})
+    assert (tmp_path / ".env").read_bytes() == b"KEY=\xff\n"

@@ -204,3 +204,69 @@ def test_the_console_reads_lines_until_the_input_ends(
 
     assert answers == ["local", None]
     assert capsys.readouterr().out == "Which? And? \ndone\n"
+
+
+APART = {"item_max_bytes": "1100000", "turn_max_chars": "1000000"}
+"""Two settings, fine each, that do not go together; neither is asked for."""
+EVERYTHING = {
+    "dsn": "",
+    "embedder": "openai",
+    "embed_url": "",
+    "embed_model": "",
+    "embed_dim": "",
+    "embed_api_key_env": "",
+    "read_policy": "own",
+    "prefetch": "no",
+}
+
+
+@pytest.mark.parametrize(("given", "questions"), [(APART, 0), (EVERYTHING, 0), ({"embedder": "openai"}, 7)])
+def test_what_is_given_and_no_answer_mends_is_refused_and_not_asked_once_more(
+    tmp_path: Path, given: dict[str, str], questions: int
+) -> None:
+    terminal = ScriptedTerminal([""] * 100)
+
+    with pytest.raises(RefusedValue):
+        set_up(tmp_path, given, terminal)
+    assert len(terminal.asked) == questions
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_answer_that_is_given_once_more_unchanged_is_refused(tmp_path: Path) -> None:
+    terminal = ScriptedTerminal(["", "openai", *[""] * 100])
+
+    with pytest.raises(RefusedValue, match="also needs embed_url"):
+        set_up(tmp_path, {}, terminal)
+    assert terminal.keys().count("embedder") == 2
+
+
+def test_going_back_to_the_default_embedder_asks_for_no_endpoint(tmp_path: Path) -> None:
+    endpoint = {"embed_url": "http://localhost:9/v1", "embed_model": "small", "embed_dim": "384"}
+    set_up(tmp_path, {"embedder": "openai", **endpoint}, None)
+    terminal = ScriptedTerminal(["", "-", "", ""])
+
+    set_up(tmp_path, {}, terminal)
+
+    assert terminal.keys() == ["dsn", "embedder", "read_policy", "prefetch"]
+    assert Settings(home=tmp_path).embedder == "local"
+
+
+def test_a_database_of_ones_own_must_be_named_before_anything_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(RefusedValue, match="name that with --dsn"):
+        set_up(tmp_path, {"prefetch": "no"}, None, own_database=True)
+    with pytest.raises(RefusedValue, match="name that with --dsn"):
+        set_up(tmp_path, {"prefetch": "no"}, ScriptedTerminal([""] * 100), own_database=True)
+    before = list(tmp_path.iterdir())
+    set_up(tmp_path, {"prefetch": "no"}, ScriptedTerminal([URL, *[""] * 3]), own_database=True)
+    set_up(tmp_path, {"read_policy": "own"}, None, own_database=True)
+
+    assert before == []
+    assert _native(tmp_path) == {"prefetch": False, "read_policy": "own"}
+
+
+def test_secrets_that_cannot_be_kept_leave_the_other_settings_as_they_were(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"KEY=\xff\n")
+
+    with pytest.raises(RefusedValue, match="UTF-8"):
+        set_up(tmp_path, {"dsn": URL, "read_policy": "own"}, None)
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]

@@ -17,10 +17,15 @@ import anyio
 
 import hermes_memory
 from hermes_memory.application.memory import Memory
+from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import HOST_WORKSPACE
+from hermes_memory.domain.model import Subject
+from hermes_memory.domain.subject_keys import subject_of_key
 from hermes_memory.settings import Settings
 
 Answer = TypeVar("Answer")
+FROM_INPUT: Final = "-"
+"""Stands for what nobody wants in the history of a shell: it is read from standard input."""
 SHORTEST_WAIT: Final = 0.1
 LONGEST_WAIT: Final = 86_400.0
 START_SECONDS: Final = 60.0
@@ -60,6 +65,28 @@ def theme_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", default=HOST_WORKSPACE, help="whose memory; default: %(default)s, the unnamed agent")
 
 
+def verb_below(
+    below: Any,
+    name: str,
+    carry_out: Callable[[argparse.Namespace], int],
+    summary: str,
+    *options: Callable[[argparse.ArgumentParser], None],
+) -> argparse.ArgumentParser:
+    """Add a verb below another, with the options that the others there have too."""
+    parser: argparse.ArgumentParser = below.add_parser(name, help=summary)
+    for add in options:
+        add(parser)
+    parser.set_defaults(carry_out=carry_out)
+    return parser
+
+
+def administering_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of verbs that work with the owner's rights."""
+    home_option(parser)
+    json_option(parser)
+    parser.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
+
+
 def wait_option(parser: argparse.ArgumentParser, *, default: float) -> None:
     """Add the option that says how long the database gets."""
     parser.add_argument(
@@ -85,6 +112,21 @@ def settings_for(given: argparse.Namespace) -> Settings:
         ConfigurationError: A setting is wrong.
     """
     return Settings(home=given.hermes_home) if given.hermes_home else Settings()
+
+
+def subject_named(key: str, settings: Settings) -> Subject:
+    """Return the person or group that an operator names by a key, or by a line of standard input in its place.
+
+    Raises:
+        InvalidInput: There is no key, or it names nobody. The message does not quote it.
+        ConfigurationError: The installation's secret cannot be read.
+    """
+    from hermes_memory.bootstrap.home import installation_secret  # noqa: PLC0415 - the host imports this at every start
+
+    given = sys.stdin.readline() if key == FROM_INPUT else key
+    if not given.strip():
+        raise InvalidInput("no key of a person or group was given", field="subject")
+    return subject_of_key(installation_secret(settings), given)
 
 
 def with_memory(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import administering_options, print_json, settings_for, subject_named
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.domain.erasure import Certificate, Erasure, WholeSubject, entry_named, session_named, theme_named
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.subject_keys import subject_of_key
 
 if TYPE_CHECKING:
     from hermes_memory.settings import Settings
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
 def register(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser("erase", help="erase for good; shows what it would do unless told to --execute")
-    home_option(parser)
-    json_option(parser)
+    administering_options(parser)
     parser.add_argument(
         "--subject",
         metavar="KEY",
@@ -35,7 +32,6 @@ def register(verbs: Any) -> None:
     )
     parser.add_argument("--session", metavar="ID", help="a conversation")
     parser.add_argument("--entry", metavar="ID", help="one durable memory, with its history")
-    parser.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
     parser.add_argument("--execute", action="store_true", help="do it")
     parser.set_defaults(carry_out=carry_out)
 
@@ -82,13 +78,7 @@ def _erasure(given: argparse.Namespace, settings: Settings) -> Erasure:
         return theme_named(given.theme)
     if given.entry is not None:
         return entry_named(given.entry)
-    return WholeSubject(subject=_subject(given.subject, settings))
-
-
-def _subject(key: str, settings: Settings) -> Any:
-    from hermes_memory.bootstrap.home import installation_secret  # noqa: PLC0415 - the host imports this at every start
-
-    return subject_of_key(installation_secret(settings), sys.stdin.readline() if key == "-" else key)
+    return WholeSubject(subject=subject_named(given.subject, settings))
 
 
 async def _certify(settings: Settings, erasure: Erasure, admin_dsn: str | None, execute: bool) -> Certificate:

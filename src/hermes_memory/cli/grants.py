@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import administering_options, print_json, settings_for, subject_named, verb_below
 from hermes_memory.cli.exits import DONE, ERROR
-from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.grants import Grant, StandingGrant, end_of
-from hermes_memory.domain.model import SINKS, ReadPolicy, Subject, Theme
-from hermes_memory.domain.subject_keys import subject_of_key
+from hermes_memory.domain.model import SINKS, ReadPolicy, Theme
 from hermes_memory.domain.themes import canonical_theme, claim_theme
 
 if TYPE_CHECKING:
     from hermes_memory.ports.granting import Granting
-    from hermes_memory.settings import Settings
 
 Answer = TypeVar("Answer")
 IDLE: Final = {
@@ -33,27 +29,11 @@ def register(verbs: Any) -> None:
     """Add the verb and those below it."""
     parser = verbs.add_parser("grants", help="say who may read a theme, and until when")
     below = parser.add_subparsers(dest="grants_verb", metavar="VERB", required=True, parser_class=type(parser))
-    _verb(below, "list", _list, "list what was granted to whom")
-    add = _verb(below, "add", _add, "let a theme, a person or a group read another theme")
+    verb_below(below, "list", _list, "list what was granted to whom", administering_options)
+    add = verb_below(below, "add", _add, "let a theme, a person or a group read another theme", administering_options)
     _whom(add)
     add.add_argument("--days", type=float, metavar="N", help="how long it holds; default: for ever")
-    _whom(_verb(below, "revoke", _revoke, "take a grant back"))
-
-
-def administering_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of verbs that work with the owner's rights."""
-    home_option(parser)
-    json_option(parser)
-    parser.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
-
-
-def _verb(
-    below: Any, name: str, carry_out: Callable[[argparse.Namespace], int], summary: str
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = below.add_parser(name, help=summary)
-    administering_options(parser)
-    parser.set_defaults(carry_out=carry_out)
-    return parser
+    _whom(verb_below(below, "revoke", _revoke, "take a grant back", administering_options))
 
 
 def _whom(parser: argparse.ArgumentParser) -> None:
@@ -135,22 +115,13 @@ def granting(given: argparse.Namespace, work: Callable[[Granting], Awaitable[Ans
 
 
 def _grant(given: argparse.Namespace, *, expires_at: datetime | None = None) -> Grant:
-    reader = _theme(given.to) if given.to_subject is None else _subject(given.to_subject, settings_for(given))
+    reader = _theme(given.to) if given.to_subject is None else subject_named(given.to_subject, settings_for(given))
     return Grant(reader=reader, source=_theme(given.source), expires_at=expires_at)
 
 
 def _theme(name: str) -> Theme:
     theme = canonical_theme(name)
     return theme if theme in SINKS else claim_theme(name)
-
-
-def _subject(key: str, settings: Settings) -> Subject:
-    from hermes_memory.bootstrap.home import installation_secret  # noqa: PLC0415 - the host imports this at every start
-
-    given = sys.stdin.readline() if key == "-" else key
-    if not given.strip():
-        raise InvalidInput("no key of a person or group was given", field="subject")
-    return subject_of_key(installation_secret(settings), given)
 
 
 def _lines(grants: Sequence[StandingGrant], policy: ReadPolicy) -> Iterator[str]:

@@ -17,15 +17,15 @@ from hermes_memory.cli.common import (
     json_option,
     print_json,
     settings_for,
+    subject_named,
     theme_option,
     with_memory,
 )
 from hermes_memory.cli.exits import DONE, ERROR
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.history import Change
-from hermes_memory.domain.model import Caller, Subject
+from hermes_memory.domain.model import Caller
 from hermes_memory.domain.rendering import neutralise
-from hermes_memory.domain.subject_keys import subject_of_key
 from hermes_memory.domain.themes import canonical_theme, claim_theme
 from hermes_memory.settings import Settings
 
@@ -56,7 +56,12 @@ def register(verbs: Any) -> None:
 def whose_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say whose memory is meant."""
     theme_option(parser)
-    parser.add_argument("--subject", metavar="KEY", help="of the talk with this person or group: PLATFORM:CONTACT")
+    parser.add_argument(
+        "--subject",
+        metavar="KEY",
+        help="of the talk with this person or group: PLATFORM:CONTACT or the host's session key; - reads it from "
+        "standard input",
+    )
 
 
 def caller_of(given: argparse.Namespace, settings: Settings) -> Caller:
@@ -67,13 +72,7 @@ def caller_of(given: argparse.Namespace, settings: Settings) -> Caller:
     """
     if given.subject is None:
         return Caller(theme=claim_theme(given.theme))
-    return Caller(theme=canonical_theme(given.theme), subject=_subject(given.subject, settings))
-
-
-def _subject(key: str, settings: Settings) -> Subject:
-    from hermes_memory.bootstrap.home import installation_secret  # noqa: PLC0415 - the host imports this at every start
-
-    return subject_of_key(installation_secret(settings), key)
+    return Caller(theme=canonical_theme(given.theme), subject=subject_named(given.subject, settings))
 
 
 def carry_out(given: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import anyio
 
 import hermes_memory
-from hermes_memory.cli.common import home_option, json_option, print_json, wait_option
+from hermes_memory.cli.common import FROM_INPUT, home_option, json_option, print_json, wait_option
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.findings import Finding, exit_code, show
 from hermes_memory.domain.errors import InvalidInput
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from hermes_memory.hermes.setup_dialogue import Kept, Terminal
 
 ADMIN_QUESTION: Final = "Login that may make roles and the schema there; it is not kept. Empty: the schema is there"
-FROM_INPUT: Final = "-"
 
 
 def register(verbs: Any) -> None:
@@ -63,7 +62,7 @@ def carry_out(given: argparse.Namespace) -> int:
 
     home: Path = given.hermes_home or default_home()
     terminal = None if given.yes or given.as_json else ConsoleTerminal()
-    kept = set_up(home, _answers(given), terminal)
+    kept = set_up(home, _answers(given), terminal, own_database=bool(given.admin_dsn))
     lines = [*_kept_lines(home, kept), *_outranked(kept)]
     settings = Settings(home=home)
     migration = _migrate(settings, given.admin_dsn or _asked_admin_dsn(settings, kept, terminal))

@@ -6,7 +6,7 @@ Nothing here connects to anything: the verbs work while agents run and while the
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hermes_memory.application import spool_desk
 from hermes_memory.application.spool_desk import Standing
-from hermes_memory.cli.common import counted, home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import counted, home_option, json_option, print_json, settings_for, verb_below
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.spool_lines import item_line, status_lines
 
@@ -31,37 +31,40 @@ def register(verbs: Any) -> None:
     """Add the verb and those below it."""
     parser = verbs.add_parser("spool", help="see and settle what waits for the database, and what it refused")
     below = parser.add_subparsers(dest="spool_verb", metavar="VERB", required=True, parser_class=type(parser))
-    _verb(below, "status", _status, "tell how much waits, how much is dead, and who delivers")
-    listing = _verb(below, "list", _list, "list what waits and what is dead, without its content")
+    verb_below(below, "status", _status, "tell how much waits, how much is dead, and who delivers", _spool_options)
+    listing = verb_below(below, "list", _list, "list what waits and what is dead, without its content", _spool_options)
     _state_option(listing)
     listing.add_argument(
         "--limit", type=_count, default=DEFAULT_LIMIT, metavar="N", help="most to show; default: %(default)s"
     )
     listing.add_argument("--after", type=_count, default=0, metavar="N", help="go on after this number in line")
     listing.add_argument("--content", action="store_true", help="show the texts, without credentials")
-    retry = _verb(below, "retry", _retry, "put dead letters back in line, in their old places")
+    retry = verb_below(below, "retry", _retry, "put dead letters back in line, in their old places", _spool_options)
     retry.add_argument("id", nargs="*", help="only these; default: all that can be delivered")
-    export = _verb(below, "export", _export, "write everything to a new private file, a JSON object a line")
+    export = verb_below(
+        below, "export", _export, "write everything to a new private file, a JSON object a line", _spool_options
+    )
     _state_option(export)
     export.add_argument("file", type=Path, help="a file that does not exist yet")
-    purge = _verb(below, "purge", _purge, "drop dead letters for good; shows what it would do unless told to --execute")
+    purge = verb_below(
+        below,
+        "purge",
+        _purge,
+        "drop dead letters for good; shows what it would do unless told to --execute",
+        _spool_options,
+    )
     purge.add_argument("id", nargs="*", help="only these, waiting or dead; default: all dead letters")
     purge.add_argument("--waiting", action="store_true", help="drop what waits as well")
     purge.add_argument("--set-aside", action="store_true", help="remove the damaged files beside the spool as well")
     purge.add_argument("--execute", action="store_true", help="do it")
 
 
-def _verb(
-    below: Any, name: str, carry_out: Callable[[argparse.Namespace], int], summary: str
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = below.add_parser(name, help=summary)
+def _spool_options(parser: argparse.ArgumentParser) -> None:
     home_option(parser)
     json_option(parser)
     parser.add_argument(
         "--destination", metavar="NAME", help="the spool for another database, as `spool status` names it"
     )
-    parser.set_defaults(carry_out=carry_out)
-    return parser
 
 
 def _state_option(parser: argparse.ArgumentParser) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hermes_memory.cli.common import counted, print_json, settings_for
+from hermes_memory.cli.common import (
+    FROM_INPUT,
+    administering_options,
+    counted,
+    print_json,
+    settings_for,
+    verb_below,
+)
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
-from hermes_memory.cli.grants import administering_options, granting
+from hermes_memory.cli.grants import granting
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.model import Subject
 from hermes_memory.domain.subject_keys import subject_of_key
@@ -18,7 +25,6 @@ from hermes_memory.domain.subject_keys import subject_of_key
 if TYPE_CHECKING:
     from hermes_memory.ports.granting import Granting, SubjectCounts
 
-FROM_INPUT: Final = "-"
 KEYS: Final = (
     "PLATFORM:CONTACT, the host's session key, or a subject's 64 hexadecimal digits; - reads keys from standard input, "
     "one a line"
@@ -29,17 +35,30 @@ def register(verbs: Any) -> None:
     """Add the verb and those below it."""
     parser = verbs.add_parser("subjects", help="say which people and groups there are, and which are one person")
     below = parser.add_subparsers(dest="subjects_verb", metavar="VERB", required=True, parser_class=type(parser))
-    _verb(below, "list", _list, "list the subjects, how much each has, and who is the same person")
-    merge = _verb(below, "merge", _merge, "let subjects be one person; shows what it would do unless told to --execute")
+    verb_below(
+        below,
+        "list",
+        _list,
+        "list the subjects, how much each has, and who is the same person",
+        administering_options,
+    )
+    merge = verb_below(
+        below,
+        "merge",
+        _merge,
+        "let subjects be one person; shows what it would do unless told to --execute",
+        administering_options,
+    )
     _keys(merge)
     merge.add_argument("--execute", action="store_true", help="do it")
-    _keys(_verb(below, "split", _split, "take a subject out of its person again"))
-    rekey = _verb(
+    _keys(verb_below(below, "split", _split, "take a subject out of its person again", administering_options))
+    rekey = verb_below(
         below,
         "rekey",
         _rekey,
         "after a new secret: let each person be one with who it was under the old; shows what it would do unless told "
         "to --execute",
+        administering_options,
     )
     _keys(rekey)
     before = rekey.add_mutually_exclusive_group(required=True)
@@ -48,15 +67,6 @@ def register(verbs: Any) -> None:
         "--old-setting", type=Path, metavar="FILE", help="a file with what HERMES_MEMORY_SUBJECT_SECRET was before"
     )
     rekey.add_argument("--execute", action="store_true", help="do it")
-
-
-def _verb(
-    below: Any, name: str, carry_out: Callable[[argparse.Namespace], int], summary: str
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = below.add_parser(name, help=summary)
-    administering_options(parser)
-    parser.set_defaults(carry_out=carry_out)
-    return parser
 
 
 def _keys(parser: argparse.ArgumentParser) -> None:

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory.cli.common import counted, print_json, settings_for
+from hermes_memory.cli.common import administering_options, counted, print_json, settings_for
 from hermes_memory.cli.exits import DONE
-from hermes_memory.cli.grants import administering_options, granting
+from hermes_memory.cli.grants import granting
 
 if TYPE_CHECKING:
     from hermes_memory.ports.granting import ThemeCounts

@@ -63,14 +63,35 @@ def save_config(values: Mapping[str, Any], home: Path) -> None:
             a JSON object.
         OSError: The file cannot be written. The old one is untouched.
     """
-    typed = {key: parse_value(key, value) for key, value in values.items()}
-    # A link into somebody's versioned settings is written through, not replaced.
-    path = (home / NATIVE_FILE).resolve()
-    before = _read(path)
-    kept = {key: value for key, value in {**before, **typed}.items() if key not in typed or value is not None}
-    _require_settings(before, kept, home)
+    require_together(values, home)
+    kept = _after(values, home)
+    path = _native_file(home)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n", mode=0o600)
+
+
+def require_together(values: Mapping[str, Any], home: Path) -> None:
+    """Refuse values that do not go together. What was wrong before does not stand in the way of mending the rest.
+
+    Args:
+        values: As `save_config` takes them.
+        home: The Hermes home, whose other settings count too.
+
+    Raises:
+        RefusedValue: As `save_config` raises it.
+    """
+    problem = _problem_of(_after(values, home), home)
+    if problem is not None and problem != _problem_of(_read(_native_file(home)), home):
+        raise RefusedValue(problem)
+
+
+def settings_after(values: Mapping[str, Any], home: Path) -> Settings:
+    """Return the settings of a home as they are once `save_config` has kept values.
+
+    Raises:
+        ConfigurationError: They do not hold together, or are wrong already.
+    """
+    return settings_with(_after(values, home), home=home)
 
 
 def post_setup(home: Path, config: dict[str, Any]) -> str:
@@ -171,11 +192,16 @@ def parse_value(key: str, value: Any) -> Any:
     return parsed.model_dump(mode="json")[key]
 
 
-def _require_settings(before: Mapping[str, Any], after: Mapping[str, Any], home: Path) -> None:
-    """Refuse values that do not go together. What was wrong before does not stand in the way of mending the rest."""
-    problem = _problem_of(after, home)
-    if problem is not None and problem != _problem_of(before, home):
-        raise RefusedValue(problem)
+def _native_file(home: Path) -> Path:
+    # A link into somebody's versioned settings is written through, not replaced.
+    return (home / NATIVE_FILE).resolve()
+
+
+def _after(values: Mapping[str, Any], home: Path) -> dict[str, Any]:
+    """Return what the native file holds once the values are merged into it."""
+    typed = {key: parse_value(key, value) for key, value in values.items()}
+    merged = {**_read(_native_file(home)), **typed}
+    return {key: value for key, value in merged.items() if key not in typed or value is not None}
 
 
 def _problem_of(native: Mapping[str, Any], home: Path) -> str | None:

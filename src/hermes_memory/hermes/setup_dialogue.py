@@ -17,7 +17,14 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from hermes_memory.domain.errors import ConfigurationError
-from hermes_memory.hermes.config_schema import RefusedValue, get_config_schema, parse_value, save_config
+from hermes_memory.hermes.config_schema import (
+    RefusedValue,
+    get_config_schema,
+    parse_value,
+    require_together,
+    save_config,
+    settings_after,
+)
 from hermes_memory.hermes.secrets_file import keep_secrets, require_keepable
 from hermes_memory.settings import Settings
 
@@ -60,27 +67,35 @@ class Kept:
     variables: tuple[str, ...]
 
 
-def set_up(home: Path, given: Mapping[str, str], terminal: Terminal | None) -> Kept:
+def set_up(home: Path, given: Mapping[str, str], terminal: Terminal | None, *, own_database: bool = False) -> Kept:
     """Take what is given, ask for the rest of the fields, check everything and keep it.
 
     Args:
         home: The Hermes home.
         given: Answers by setting, which are not asked for. "" takes a setting out, back to its default.
         terminal: Who is asked; None asks nobody.
+        own_database: Whether a database other than the home's own must be named, now or before.
 
     Raises:
-        RefusedValue: An answer cannot be used and nobody can be asked again. Nothing was written.
+        RefusedValue: An answer cannot be used, and nobody can be asked again or answers anything else. Nothing was
+            written.
         OSError: A file cannot be written.
     """
     check(given)
-    answers = dict(given)
+    asked = {field["key"] for field in get_config_schema()}
+    # No answer mends what is never asked for.
+    require_together({key: value for key, value in given.items() if key not in asked}, home)
+    answers, refused = dict(given), dict(given)
     while True:
         told_all = terminal is None or _walk(home, answers, given, terminal)
         try:
+            if own_database:
+                _require_own_database(home, answers)
             return keep(home, answers)
         except RefusedValue as error:
-            if terminal is None or not told_all:
+            if terminal is None or not told_all or answers == refused:
                 raise
+            refused = dict(answers)
             terminal.tell(f"  {error}. Once more:")
 
 
@@ -92,13 +107,12 @@ def keep(home: Path, answers: Mapping[str, str]) -> Kept:
         OSError: A file cannot be written.
     """
     check(answers)
-    variables = {field["key"]: field["env_var"] for field in get_config_schema() if field.get("secret")}
-    secrets = {variables[key]: value or None for key, value in answers.items() if key in variables}
-    settings = {key: value for key, value in answers.items() if key not in variables}
-    if settings:
-        save_config(settings, home)
+    settings, secrets = _divided(answers)
+    require_together(settings, home)
     if secrets:
         keep_secrets(home, secrets)
+    if settings:
+        save_config(settings, home)
     return Kept(settings=tuple(settings), variables=tuple(secrets))
 
 
@@ -117,6 +131,13 @@ def check(answers: Mapping[str, str]) -> None:
             parse_value(key, value)
 
 
+def _divided(answers: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str | None]]:
+    """Return what goes to the native file, and what goes to `.env` by the name of its variable."""
+    variables = {field["key"]: field["env_var"] for field in get_config_schema() if field.get("secret")}
+    secrets = {variables[key]: value or None for key, value in answers.items() if key in variables}
+    return {key: value for key, value in answers.items() if key not in variables}, secrets
+
+
 def _walk(home: Path, answers: dict[str, str], given: Mapping[str, str], terminal: Terminal) -> bool:
     """Ask for every field that concerns the person; tell whether the input went on to the end."""
     terminal.tell(f"Empty keeps what is in brackets, {BACK_TO_DEFAULT} goes back to the default.")
@@ -130,8 +151,10 @@ def _walk(home: Path, answers: dict[str, str], given: Mapping[str, str], termina
 
 
 def _open_fields(home: Path, answers: Mapping[str, str], given: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    default = str(Settings.model_fields["embedder"].default)
     for field in get_config_schema():
-        embedder = answers.get("embedder", _current(home, "embedder"))
+        # An answer of "" goes back to the default.
+        embedder = answers["embedder"] or default if "embedder" in answers else _current(home, "embedder")
         if field["key"] in given or (field["key"] in _ENDPOINT and embedder in _ENDPOINT_LESS):
             continue
         yield field
@@ -177,6 +200,19 @@ def _text_of(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(getattr(value, "value", value))
+
+
+def _require_own_database(home: Path, answers: Mapping[str, str]) -> None:
+    if answers["dsn"] if "dsn" in answers else _names_database(home, answers):
+        return
+    raise RefusedValue("an admin login is for a database of your own: name that with --dsn")
+
+
+def _names_database(home: Path, answers: Mapping[str, str]) -> bool:
+    try:
+        return settings_after(_divided(answers)[0], home).dsn is not None
+    except ConfigurationError:
+        return True  # nobody can tell yet, and whoever reads the settings next says what is wrong with them
 
 
 def _require_address(key: str, value: str) -> None:
