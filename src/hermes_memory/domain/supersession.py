@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+from hermes_memory.domain.asking import QUESTION_MARKS
 from hermes_memory.domain.characters import fold
 from hermes_memory.domain.fusion import Ranked
 from hermes_memory.domain.lexemes import MONTHS, content_words
@@ -44,7 +45,6 @@ _SAME_OPENING: Final = 3
 _PAIRED: Final = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _PLAIN_WORDS: Final = re.compile(r"\w+(?:[-.:/]\w+)*")
 _QUANTITY: Final = re.compile(r"v?\d")
-_QUESTION_MARKS: Final = ("?", "？", "؟")
 _WEEKDAYS: Final = (
     "monday tuesday wednesday thursday friday saturday sunday "
     "montag dienstag mittwoch donnerstag freitag samstag sonntag"
@@ -228,7 +228,7 @@ def _is_identifier(word: str) -> bool:
 def _fact(row: Row) -> _Fact | None:
     """Return what is compared of a row, or None for a question and for what is too short or long to be one fact."""
     text = row.content[:_COMPARED_CHARACTERS].strip()
-    if text.endswith(_QUESTION_MARKS):
+    if text.endswith(QUESTION_MARKS):
         return None
     words = _words(text)
     if not _MIN_WORDS <= len(words) <= _MAX_WORDS:

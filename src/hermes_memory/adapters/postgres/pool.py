@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 ROLLBACK_SECONDS: Final = 0.5
 CLIENT_GRACE_SECONDS: Final = 0.1
 """How much longer than the server the client waits, so that it is the server that ends a slow statement."""
+PLANNED_ONCE: Final = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off")
+"""Planning the statements of the two legs takes several times as long as running them in a theme of some thousand rows,
+and no value changes the plan: each step leads by an index into the next, or every distance is computed. So a connection
+plans each once, at its first use, the same whatever the tables hold then: sequential scans are off for that."""
 
 
 class Transaction:
@@ -126,9 +130,9 @@ class Pool:
         """Connections in use, being made, or waited for."""
 
     @property
-    def keeps_statements(self) -> bool:
-        """Whether connections keep statements prepared, and with them their plans."""
-        return self._statement_cache_size > 0
+    def planned_once(self) -> tuple[str, ...]:
+        """Settings for statements whose plan no value changes. Where none is kept, a plan for its values is cheaper."""
+        return PLANNED_ONCE if self._statement_cache_size > 0 else ()
 
     @asynccontextmanager
     async def transaction(

@@ -32,11 +32,6 @@ POSTINGS_PER_COMMON_TERM: Final = 1_000
 RESCORED: Final = 300
 """Rows scored exactly on the words that were not read whole."""
 
-PLANNED_ONCE: Final = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off")
-"""Planning these statements takes several times as long as running them in a theme of some thousand rows, and no value
-changes the plan: each step leads by an index into the next. So a connection plans each once, at its first use, the same
-whatever the tables hold then. Where statements are not kept, a plan for its values is the cheaper one."""
-
 # BM25 with k1 = .9 and b = .4: idf · tf · 1.9 / (tf + .54 + .36 · length / mean length).
 # $3 all shelves of the kinds asked for, $4 lexemes. Counting looks at the index alone.
 COUNTING: Final[LiteralString] = """,
@@ -175,7 +170,8 @@ class TextSearch:
         wanted = [lexeme for lexeme in dict.fromkeys(lexemes) if lexeme]
         if not wanted or not space.kinds or limit < 1:
             return TextMatches(hits=())
-        settings = PLANNED_ONCE if self._pool.keeps_statements else ()
+        settings = self._pool.planned_once
+        settings = self._pool.planned_once
         async with self._pool.transaction(caller, timeout=timeout, read_only=True, settings=settings) as transaction:
             found = await transaction.fetch(
                 _statement(space.scope),

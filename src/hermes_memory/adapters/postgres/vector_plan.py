@@ -26,9 +26,6 @@ leave too few rows, the search is made once more in another way."""
 WIDTH_OVER_ALL: Final = 3_200
 WIDTHS_IN_ALL: Final = (100, 400)
 """Over all themes: the width in all partitions together, and the least and the greatest in one of them."""
-PLANNED_ONCE: Final = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off")
-"""Settings of a search. Where every distance is computed no value changes the plan, and making it takes longer than a
-small theme does; sequential scans are off, so that a table's size at the first use does not change it either."""
 FEW_READABLE: Final = 50_000
 """Rows up to which every distance is computed when only some themes can be read: each partition without any of them
 would be walked to its end."""

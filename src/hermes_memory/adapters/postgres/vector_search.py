@@ -13,7 +13,6 @@ from hermes_memory.adapters.postgres.spaces import shelves, theme_of
 from hermes_memory.adapters.postgres.vector_plan import (
     EXACT_ROWS,
     PARTS_A_ROW,
-    PLANNED_ONCE,
     Sizes,
     Walk,
     is_whole,
@@ -128,8 +127,7 @@ class VectorSearch:
         return known
 
     def _transaction(self, caller: Caller, timeout: float) -> AbstractAsyncContextManager[Transaction]:
-        settings = PLANNED_ONCE if self._pool.keeps_statements else ()
-        return self._pool.transaction(caller, timeout=timeout, read_only=True, settings=settings)
+        return self._pool.transaction(caller, timeout=timeout, read_only=True, settings=self._pool.planned_once)
 
     async def _way(self, transaction: Transaction, question: _Question, kind: Kind, facts: Record) -> Walk | None:
         """Return how to walk the graph, None to compute every distance."""
