@@ -6,13 +6,16 @@ import errno
 import logging
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from hermes_memory.adapters.spool import intake, reading, standing
-from hermes_memory.adapters.spool.records import END, framed
+from hermes_memory.adapters.spool.records import END, HEAD, framed, read
+from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.domain.errors import SpoolFull
 from hermes_memory.domain.model import Caller, Theme
 from hermes_memory.domain.operations import Operation
@@ -22,6 +25,7 @@ from tests.support.breakable import Killed, Plan, breakable
 from tests.support.spool_process import DESTINATION, finish, open_spool, start
 
 NAME = f"spool-{DESTINATION}.intake"
+PAGE = 4096
 LANES = [Caller(theme=Theme(theme)) for theme in ("a", "b", "c")]
 
 
@@ -32,6 +36,15 @@ def home(tmp_path: Path) -> Path:
 
 def numbered(count: int, size: int = 20) -> list[Operation]:
     return [add(f"{number:04} " + "x" * size, LANES[number % 3]) for number in range(count)]
+
+
+def all_kept(spool: SqliteSpool) -> int:
+    return len(spool.kept(PLENTY))
+
+
+def all_retried(spool: SqliteSpool) -> int:
+    spool.retry_dead()
+    return spool.last_sequence()
 
 
 def overwrite(path: Path, offset: int, content: bytes) -> None:
@@ -203,6 +216,80 @@ def test_what_a_power_cut_leaves_of_what_processes_told_each_other_is_not_truste
 
     assert due(after) == operations
     after.close()
+
+
+@pytest.mark.parametrize("synchronous", ["FULL", "NORMAL"])
+def test_what_was_discarded_does_not_come_back_when_a_power_cut_kept_the_beginning_of_clearing_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch, synchronous: str
+) -> None:
+    spool = open_spool(home, synchronous=synchronous)
+    operations = put(spool, *numbered(40, size=800))
+    held = (home / NAME).read_bytes()
+    spool.due(PLENTY)
+    spool.close()
+    (home / NAME).write_bytes(bytes(PAGE) + held[PAGE:])
+    monkeypatch.setattr(standing, "_start_of_machine", lambda: b"another start...")
+    after = open_spool(home, synchronous=synchronous)
+    discarded = after.discard(ids(*operations))
+    (later,) = put(after, add("after the start"))
+    found, status = due(after), after.status()
+    after.close()
+
+    assert discarded == 40
+    assert found == [later]
+    assert (status.depth, status.dead, status.accepted) == (1, 0, 41)
+
+
+def test_a_power_cut_while_it_is_cleared_leaves_nothing_that_passes_for_a_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what was written since the last flush, the disk may have any of the pages."""
+    path, write = tmp_path / NAME, os.pwrite
+    records = [framed(bytes([number]) * 16, bytes(16), b"x" * 1_600) for number in range(1, 13)]
+    files = intake.Intake(path, lasting=True)
+    files.prepare()
+    overwrite(path, 0, b"".join(records))
+    flushed, left = path.read_bytes(), set[bytes]()
+
+    def pwrite(descriptor: int, content: bytes, offset: int) -> int:
+        written = write(descriptor, content, offset)
+        left.update(mixtures(flushed, path.read_bytes()))
+        return written
+
+    def flush(_: int) -> None:
+        nonlocal flushed
+        flushed = path.read_bytes()
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    monkeypatch.setattr(intake, "sync_content", flush)
+    files.clear()
+    files.close()
+
+    assert len(left) > 16
+    assert not [content for content in left if any(not record.sound for record in read(content))]
+    assert not [content for content in left if not any(content[:HEAD]) and any(content)]
+
+
+def mixtures(one: bytes, other: bytes) -> Iterator[bytes]:
+    """Yield what a disk may hold whose pages are each of one content or of the other."""
+    pages = [{one[at : at + PAGE], other[at : at + PAGE]} for at in range(0, len(one), PAGE)]
+    yield from (b"".join(chosen) for chosen in product(*pages))
+
+
+@pytest.mark.parametrize("look", [SqliteSpool.pending_before, SqliteSpool.last_sequence, all_kept, all_retried])
+def test_what_a_process_leaves_in_it_is_found_by_whoever_opens_next_whatever_is_asked_first(
+    tmp_path: Path, look: Callable[[SqliteSpool], int]
+) -> None:
+    spool = open_spool(tmp_path / "spool")
+    put(spool, *numbered(3))
+    shutil.copytree(tmp_path / "spool", tmp_path / "left")
+    spool.close()
+    after = open_spool(tmp_path / "left", open_early=False)
+    found = look(after)
+    after.close()
+
+    assert end_of(tmp_path / "left" / NAME) == 0
+    assert found == 3
 
 
 # -- several processes ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 from unittest import mock
 
-from hermes_memory.adapters.spool import database, intake, lock
+from hermes_memory.adapters.spool import database, files, intake, lock
 
 ENDLESS: Final = 1_073_741_823
 """The most pages that SQLite allows a file."""
@@ -91,10 +91,11 @@ def breakable(plan: Plan) -> Iterator[None]:
     """Let every connection and file that a spool uses in the block follow the plan."""
     following = type("Following", (Breakable,), {"plan": plan})
     connect: Callable[..., sqlite3.Connection] = partial(sqlite3.connect, factory=following)
-    files = _BreakableFiles(plan)
+    breaking = _BreakableFiles(plan)
     with (
         mock.patch.object(database, "connect", connect),
-        mock.patch.object(intake, "os", files),
-        mock.patch.object(lock, "os", files),
+        mock.patch.object(files, "os", breaking),
+        mock.patch.object(intake, "os", breaking),
+        mock.patch.object(lock, "os", breaking),
     ):
         yield

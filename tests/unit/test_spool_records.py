@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import pytest
 
-from hermes_memory.adapters.spool.records import HEAD, OVERHEAD, RETIRED, framed, read, used
+from hermes_memory.adapters.spool.records import HEAD, MOVED, OVERHEAD, RETIRED, framed, read, used
 
 BODIES = [b'{"v":1}', b'{"v":1,"content":"' + "Grüße 💡".encode() * 9 + b'"}', b"{}", b'{"v":1,"type":"turns"}']
 WRITTEN = [(bytes([number]) * 16, b"lane" * 4, body) for number, body in enumerate(BODIES, start=1)]
@@ -80,12 +80,17 @@ def test_a_retired_record_is_passed_over() -> None:
 
 def test_whoever_dies_in_overwriting_what_was_moved_leaves_nothing_that_is_not_known() -> None:
     known = {operation for operation, _, _ in WRITTEN}
-    for reached in range(HEAD, len(WHOLE) + 1):
-        content = WHOLE[:HEAD] + bytes(reached - HEAD) + WHOLE[reached:] + ROOM
+    marked = MOVED + WHOLE[len(MOVED) :]
+    for reached in range(len(MOVED)):
+        content = MOVED[:reached] + WHOLE[reached:] + ROOM
 
         assert {record.operation for record in read(content)} <= known, reached
+    for reached in range(HEAD, len(WHOLE) + 1):
+        content = marked[:HEAD] + bytes(reached - HEAD) + marked[reached:] + ROOM
+
+        assert not list(read(content)), reached
     for reached in range(HEAD + 1):
-        content = bytes(reached) + WHOLE[reached:HEAD] + bytes(len(WHOLE))
+        content = bytes(reached) + marked[reached:HEAD] + bytes(len(WHOLE))
 
         assert not list(read(content)), reached
 

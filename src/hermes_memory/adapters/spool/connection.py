@@ -12,6 +12,7 @@ from typing import Final
 from hermes_memory.adapters.spool import database, journal, lookups, quarantine
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.faults import UNSOUND, Fault, fault_of
+from hermes_memory.adapters.spool.files import identity_under
 from hermes_memory.adapters.spool.write_lock import WriteLock
 
 _INHERITED: Final[list[sqlite3.Connection]] = []
@@ -40,14 +41,14 @@ class SpoolConnection:
             sqlite3.Error: The file cannot be opened.
             OSError: It cannot be made or set aside.
         """
-        if self._connection is not None and self._identity == self._found():
+        if self._connection is not None and self._identity == identity_under(self._name):
             return self._connection
         with self._lock:
             self.close()
             self._connection = self._open()
             if self._synchronous == "FULL":
                 journal.reserve(self._path)
-            self._identity = self._found()
+            self._identity = identity_under(self._name)
         return self._connection
 
     @contextmanager
@@ -80,7 +81,7 @@ class SpoolConnection:
     def replace_file(self) -> None:
         """Set the damaged file aside and go on with what can be read, unless another process did so already."""
         with self._lock:
-            if self._connection is None or self._identity == self._found():
+            if self._connection is None or self._identity == identity_under(self._name):
                 self._begin_anew()
             self.close()
 
@@ -137,10 +138,3 @@ class SpoolConnection:
     def _begin_anew(self) -> None:
         self._lock.spoil()  # what is kept afterwards may be less
         quarantine.begin_anew(self._path)
-
-    def _found(self) -> tuple[int, int] | None:
-        try:
-            found = os.lstat(self._name)  # on the way of every put
-        except FileNotFoundError:
-            return None
-        return found.st_dev, found.st_ino

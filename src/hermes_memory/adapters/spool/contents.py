@@ -93,9 +93,19 @@ class SpoolContents:
         _, counted = self._commit(lambda connection: folding.fold(connection, waiting))
         if count is None:
             self._intake.clear()
+            self._tell(counted)
         else:
             self._intake.retire(count)
-        self._tell(counted)
+
+    def sweep(self) -> None:
+        """Move all that lies in the intake, also what a power cut has left behind zeros, where `fold` does not look.
+
+        It comes before every change: what is dropped from the database while it still lies there would come back.
+        """
+        with self._lock:
+            if not self._blank():
+                self._intake.prepare()
+                self._move()
 
     def waiting(self) -> int:
         """Count what lies in the intake."""
@@ -107,15 +117,16 @@ class SpoolContents:
         """Run work that may change anything, in one transaction, after all that was accepted before."""
         with self._lock:
             self._intake.prepare()
-            if not self._intake.blank():
-                self._move()
+            self.sweep()
             return self.settle(work)
 
     def settle(self, work: Work[T]) -> T:
         """Run work on what lies in the database, in one transaction."""
         with self._lock:
+            blank = self._blank()
             result, counted = self._commit(work)
-            self._tell(counted)
+            if blank:
+                self._tell(counted)
         return result
 
     def settle_relaxed(self, work: Work[T]) -> T:
@@ -134,6 +145,16 @@ class SpoolContents:
         self.connection.close()
         self._intake.close()
 
+    def _blank(self) -> bool:
+        """Tell whether nothing lies in the intake. Under the lock.
+
+        Its head tells that only as long as what was told is trusted; else the whole file is read.
+        """
+        if not self._intake.empty():
+            return False
+        found = standing.unpacked(self._lock.told(), self._intake.identity)
+        return (found is not None and found.tail == 0) or self._intake.blank()
+
     def _commit(self, work: Work[T]) -> tuple[T, lookups.Counters]:
         """Run work in one transaction; return also what is kept then."""
         connection = self.connection.get()
@@ -150,9 +171,8 @@ class SpoolContents:
         return result, counted
 
     def _tell(self, counted: lookups.Counters) -> None:
-        """Note how the spool stands, which is what the database counts while nothing lies in the intake."""
+        """Note how the spool stands with nothing in the intake, which is what the database counts."""
         with contextlib.suppress(OSError):  # it is done; whoever comes next asks the database
-            if self._intake.empty():
-                appended = standing.appended_in(self._lock.told())
-                stands = Standing(self._intake.identity, 0, counted.kept, counted.kept_bytes, appended)
-                self._lock.tell(standing.packed(stands))
+            appended = standing.appended_in(self._lock.told())
+            stands = Standing(self._intake.identity, 0, counted.kept, counted.kept_bytes, appended)
+            self._lock.tell(standing.packed(stands))

@@ -94,10 +94,47 @@ def sync_directory(directory: Path) -> None:
 
 def sync_content(descriptor: int) -> None:
     """Make what was written over in a file survive a power cut, which is less than its times and its length."""
-    if sys.platform == "darwin":  # where fsync leaves it in the cache of the disk
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    if sys.platform == "darwin":
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync leaves it in the cache of the disk there
+        except OSError:  # a volume that knows no such call, as of a network or of a program
+            os.fsync(descriptor)
     else:
         os.fdatasync(descriptor)
+
+
+def lengthen(descriptor: int, size: int, *, lasting: bool = True) -> None:
+    """Write zeros behind what a file holds until it is so long, or leave it as it is.
+
+    Args:
+        lasting: A power cut must not undo it, so wait for the disk.
+
+    Raises:
+        OSError: It cannot be written. Half of the room would only be taken from others.
+    """
+    length = os.fstat(descriptor).st_size
+    if length >= size:
+        return
+    try:
+        while (found := os.fstat(descriptor).st_size) < size:
+            os.pwrite(descriptor, bytes(size - found), found)
+        if lasting:
+            os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, length)
+        raise
+
+
+def identity_under(name: str) -> tuple[int, int] | None:
+    """Return what tells the file that stands under a name from any other on this machine; None when there is none.
+
+    It takes text, which is quicker than a path: each put asks for it.
+    """
+    try:
+        found = os.lstat(name)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def filesystem_of(path: Path, mounts: str) -> str:

@@ -14,8 +14,15 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.spool import records
-from hermes_memory.adapters.spool.files import NO_SPACE, open_private, sync_content, sync_directory
-from hermes_memory.adapters.spool.records import END, HEAD, OVERHEAD, RETIRED, Record
+from hermes_memory.adapters.spool.files import (
+    NO_SPACE,
+    identity_under,
+    lengthen,
+    open_private,
+    sync_content,
+    sync_directory,
+)
+from hermes_memory.adapters.spool.records import END, HEAD, MOVED, OVERHEAD, RETIRED, Record
 
 SIZE: Final = 256 * 1024
 """Bytes of the file. Moving so much takes some milliseconds, and is worth it every few hundred operations."""
@@ -140,17 +147,20 @@ class Intake:
     def clear(self) -> None:
         """Overwrite everything with zeros, which lies in the database now. Under the lock.
 
-        The head of the first record goes last. Who dies before that leaves it, and so something to move; what follows
-        it up to the next record, half of it zeros, passes for a damaged one, and that under an id that is known.
+        A first mark says so and is on the disk before anything else is touched: whatever a death or a power cut leaves
+        behind it counts for nothing. It is taken away when the zeros are on the disk, so that zeros at the beginning
+        prove that zeros follow. That the mark is gone need not last: until the next record is flushed it is true.
 
         Raises:
             OSError: The file cannot be written.
         """
         for file in self._files():
             if length := records.used(_content(file)):
-                os.pwrite(file, bytes(max(length - HEAD, 0)), HEAD)
-                os.pwrite(file, bytes(HEAD), 0)
+                os.pwrite(file, MOVED, 0)
                 self._flush(file)
+                os.pwrite(file, bytes(max(length - HEAD, 0)), HEAD)
+                self._flush(file)
+                os.pwrite(file, bytes(HEAD), 0)
         self._let_go_of_former()
 
     def close(self) -> None:
@@ -175,23 +185,18 @@ class Intake:
 
     def _current(self) -> bool:
         """Tell whether the open file is the one in place, which is opened when there is one and none is open."""
-        found = self._found()
+        found = identity_under(self._name)
         if self._descriptor is None and found is not None:
             self._take(open_private(self._path))
         return found is not None and found == self._identity
-
-    def _found(self) -> tuple[int, int] | None:
-        try:
-            found = os.lstat(self._name)  # on the way of every put
-        except FileNotFoundError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _open(self) -> None:
         try:
             if self._descriptor is None:
                 self._take(open_private(self._path))
-            self._fill()
+            if self._lasting:
+                sync_directory(self._path.parent)
+            lengthen(self._opened(), SIZE, lasting=self._lasting)
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise
@@ -199,22 +204,6 @@ class Intake:
     def _take(self, descriptor: int) -> None:
         opened = os.fstat(descriptor)
         self._descriptor, self._identity = descriptor, (opened.st_dev, opened.st_ino)
-
-    def _fill(self) -> None:
-        """Make the file as long as it gets; half of that would only take the room from others."""
-        descriptor = self._opened()
-        length = os.fstat(descriptor).st_size
-        if length >= SIZE:
-            return
-        try:
-            while (found := os.fstat(descriptor).st_size) < SIZE:
-                os.pwrite(descriptor, bytes(SIZE - found), found)
-            if self._lasting:
-                os.fsync(descriptor)
-                sync_directory(self._path.parent)
-        except OSError:
-            os.ftruncate(descriptor, length)
-            raise
 
     def _let_go(self) -> None:
         if self._descriptor is not None:

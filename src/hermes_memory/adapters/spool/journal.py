@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.files import NO_SPACE
+from hermes_memory.adapters.spool.files import NO_SPACE, lengthen
 
 BYTES: Final = 160 * (4096 + 24) + 32
 """Frames of a page each, and the header: what is written between two checkpoints, and a large commit more."""
@@ -31,22 +31,9 @@ def reserve(database: Path) -> None:
     except FileNotFoundError:  # SQLite has not made it yet
         return
     try:
-        _fill(descriptor)
+        lengthen(descriptor, BYTES)
     except OSError as error:
         if error.errno not in NO_SPACE:
             raise
     finally:
         os.close(descriptor)
-
-
-def _fill(descriptor: int) -> None:
-    length = os.fstat(descriptor).st_size
-    if length >= BYTES:
-        return
-    try:
-        while (found := os.fstat(descriptor).st_size) < BYTES:
-            os.pwrite(descriptor, bytes(BYTES - found), found)
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, length)  # half of it would only take the room from others
-        raise

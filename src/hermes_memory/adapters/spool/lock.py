@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.files import open_private, prepare_directory
+from hermes_memory.adapters.spool.files import identity_under, open_private, prepare_directory
 from hermes_memory.adapters.spool.forks import watch_forks
 from hermes_memory.domain.errors import StoreUnavailable
 
@@ -36,13 +36,7 @@ class LockFile:
 
     def current(self) -> bool:
         """Tell whether the descriptor still is the file that others would open under this name."""
-        if self._descriptor is None:
-            return False
-        try:
-            found = os.lstat(self._name)  # on the way of every put
-        except FileNotFoundError:
-            return False
-        return (found.st_dev, found.st_ino) == self._identity
+        return self._descriptor is not None and identity_under(self._name) == self._identity
 
     def read(self, size: int) -> bytes:
         """Return the beginning of the file that was locked, or of the one that would be. It may be about to change."""

@@ -19,6 +19,8 @@ from hermes_memory.adapters.spool.row import checksum_of
 MARK: Final = b"\xffHM1"
 RETIRED: Final = b"\xfdout"
 """Takes the place of the mark of a record that lies elsewhere by now."""
+MOVED: Final = b"\xfdall"
+"""Takes the place of the first mark when all records lie elsewhere by now."""
 END: Final = b"\xfeend"
 _MARKS: Final = re.compile(b"|".join(map(re.escape, (MARK, RETIRED))))
 _HEAD: Final = struct.Struct(">4sI16s16s16s")
@@ -60,12 +62,14 @@ def used(content: bytes) -> int:
 
 
 def read(content: bytes) -> Iterator[Record]:
-    """Yield the records of an intake in the order of acceptance, damaged ones in their places.
+    """Yield the records of an intake in the order of acceptance, damaged ones in their places; none behind `MOVED`.
 
     What is left at the end without an end of its own was cut short when its writer died, before anybody was told that
     it had been accepted: it is no record. Neither is what is left behind zeros at the very beginning, where the first
-    record would be: a power cut has undone a part of overwriting it.
+    record would be: where a write need not wait for the disk, a power cut may undo a part of overwriting it.
     """
+    if content.startswith(MOVED):
+        return
     length = used(content)
     position = 0 if content[:_FIRST].strip(b"\0") else _next_record(content, 0, length)
     while position < length:

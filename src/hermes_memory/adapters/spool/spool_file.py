@@ -136,7 +136,7 @@ class SpoolFile:
         """
         settle = self._contents.settle if lasting else self._contents.settle_relaxed
         with contextlib.suppress(DiskFull):  # what is asked for lies in the database, and may make room there
-            self.fold()
+            self._perform(self._contents.sweep, reserve=True)
         settled = self._perform(lambda: settle(work), reserve=True)
         self._ballast.keep()
         return settled
