@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.support.inprocess import GUARD
 from tests.support.inprocess_runtime import InProcessRuntime, eventually
 
+from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
+from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
 from hermes_memory.domain.model import Origin, Target
 from hermes_memory.hermes.runtime import Handle, acquire, release
@@ -213,6 +216,51 @@ def test_closing_is_bounded_when_the_database_hangs(home: Path) -> None:
 
     assert time.monotonic() - started < GUARD
     assert runtime.loop.stop(timeout=GUARD)
+
+
+def test_closing_is_bounded_when_the_spool_cannot_be_closed_in_time(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = InProcessRuntime(home)
+    eventually(lambda: runtime.loop.memory)
+    may_close, closed = threading.Event(), threading.Event()
+
+    def close() -> None:
+        assert may_close.wait(GUARD)
+        closed.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runtime.local.spool, "close", close)
+        runtime.close(timeout=0.2)
+        closed_in_time = closed.is_set()
+        may_close.set()
+        eventually(closed.is_set)
+    runtime.local.spool.close()
+
+    assert not closed_in_time
+    assert runtime.loop.stop(timeout=GUARD)
+
+
+async def test_a_memory_closes_its_spool_beside_the_event_loop_also_when_it_is_cancelled(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, close = list[int](), SqliteSpool.close
+
+    def noted(spool: SqliteSpool) -> None:
+        close(spool)
+        threads.append(threading.get_ident())
+
+    monkeypatch.setattr(SqliteSpool, "close", noted)
+    settings = Settings(home=home, dsn=NOWHERE, embedder="none", spool_sync="NORMAL")
+    async with open_memory(settings, wait=0):
+        pass
+    with anyio.CancelScope() as scope:
+        async with open_memory(settings, wait=0):
+            scope.cancel()
+            await anyio.sleep(GUARD)
+
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
 
 
 def test_closing_before_the_memory_is_open_is_quick_and_loses_nothing(home: Path) -> None:

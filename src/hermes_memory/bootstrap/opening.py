@@ -13,6 +13,7 @@ import anyio
 
 from hermes_memory.adapters.embedding.local import LocalEmbedder
 from hermes_memory.application.memory import Memory
+from hermes_memory.application.worker import call_aside
 from hermes_memory.bootstrap.container import Container
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
 from hermes_memory.domain.errors import HermesMemoryError
@@ -93,9 +94,11 @@ async def open_memory(
         if failure is None:
             raise
     finally:
-        await _close(container)
-        if local is None:
-            half.spool.close()
+        try:
+            await _close(container)
+        finally:
+            if local is None:
+                await _let_go(half)
     if failure is not None:
         raise failure
 
@@ -114,6 +117,12 @@ async def _deliver(memory: Memory, seconds: float) -> None:
     """Give what was accepted last a chance to arrive before the connections close."""
     if seconds > 0:
         await memory.services.deliverer.drained(timeout=seconds)
+
+
+async def _let_go(half: LocalHalf) -> None:
+    """Close the spool, which moves what lies in its intake: that waits for the disk, and for other processes."""
+    with anyio.CancelScope(shield=True):
+        await call_aside(half.spool.close)
 
 
 async def _close(container: Container) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
@@ -20,6 +20,9 @@ from hermes_memory.hermes.loop_thread import LoopThread
 from hermes_memory.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+CLOSING_NAME: Final = "hermes-memory-closing"
+"""Of the thread that closes the spool."""
 
 Answer = TypeVar("Answer")
 Key = tuple[int, str]
@@ -48,7 +51,11 @@ class Runtime:
         return self.loop.call(work, timeout=timeout)
 
     def close(self, *, timeout: float) -> None:
-        """Deliver what can be delivered, and end the thread, all within `timeout` seconds."""
+        """Deliver what can be delivered, end the thread and close the spool, all within `timeout` seconds.
+
+        Each of the last two has a tenth of a second at least. What is not done by then goes on by itself, or the next
+        start does it: what was accepted is on the disk.
+        """
         deadline = time.monotonic() + timeout
         if self.loop.memory is not None:
             share = timeout * 0.6
@@ -57,7 +64,16 @@ class Runtime:
             except HermesMemoryError as error:
                 logger.info("writes wait for the next start", extra={"action": "runtime.close", "cause": str(error)})
         self.loop.stop(timeout=max(deadline - time.monotonic(), 0.1))
-        self.local.spool.close()
+        self._close_spool(max(deadline - time.monotonic(), 0.1))
+
+    def _close_spool(self, seconds: float) -> None:
+        """Close the spool aside: the disk and other processes may keep it waiting longer than the host waits."""
+        closing = threading.Thread(target=self.local.spool.close, name=CLOSING_NAME, daemon=True)
+        try:
+            closing.start()
+        except RuntimeError:  # the interpreter ends, and the system closes the files
+            return
+        closing.join(seconds)
 
     def abandon(self) -> None:
         """End the thread without waiting: nobody uses this runtime any more."""
