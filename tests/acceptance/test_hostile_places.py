@@ -18,6 +18,7 @@ from hermes_memory.hermes.runtime import acquire, release
 from hermes_memory.settings import NATIVE_FILE, Settings
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent
+from tests.support.full_disk import no_room_beyond
 
 
 @pytest.mark.parametrize("name", [NATIVE_FILE, "config.yaml"])
@@ -42,6 +43,13 @@ def test_a_pipe_in_the_place_of_the_secret_is_not_waited_for(tmp_path: Path) -> 
 
     with pytest.raises(ConfigurationError, match="holds no usable secret"):
         load_or_create(tmp_path / "secret")
+
+
+def test_a_disk_that_fills_up_leaves_no_half_of_the_secret(tmp_path: Path) -> None:
+    with no_room_beyond(10), pytest.raises(ConfigurationError, match="cannot be made"):
+        load_or_create(tmp_path / "secret")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("days", ["1e400", "Infinity", "NaN", "1e9"])

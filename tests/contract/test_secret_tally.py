@@ -13,6 +13,7 @@ import pytest
 from hermes_memory.adapters.inmemory.secret_tally import InMemorySecretTally
 from hermes_memory.adapters.secret_tally import FILE_NAME, FileSecretTally
 from hermes_memory.ports.secrets import SecretTally, SecretTotals
+from tests.support.full_disk import no_room_beyond
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -96,3 +97,13 @@ def test_a_stopped_process_that_holds_the_file_keeps_nobody_waiting(
     assert [vars(record)["action"] for record in caplog.records] == ["secrets.uncounted", "secrets.unread"]
     assert [vars(record)["cause"] for record in caplog.records] == ["TimeoutError"] * 2
     assert tally.totals() == SecretTotals(redacted={"jwt": 1})
+
+
+def test_a_disk_that_fills_up_leaves_the_counts_as_they_were(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tally = FileSecretTally(tmp_path)
+    tally.note({"jwt": 1}, refused=False)
+    with caplog.at_level(logging.WARNING), no_room_beyond((tmp_path / FILE_NAME).stat().st_size):
+        tally.note({"jwt": 99, "password": 7}, refused=True)
+
+    assert tally.totals() == SecretTotals(redacted={"jwt": 1})
+    assert [vars(record)["action"] for record in caplog.records] == ["secrets.uncounted"]

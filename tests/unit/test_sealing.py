@@ -5,14 +5,13 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import resource
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.full_disk import no_room_beyond
 
 from hermes_memory.adapters.published_heads import latest, publish, published
 from hermes_memory.application import sealing
@@ -143,17 +142,6 @@ def test_heads_are_not_published_through_a_link_or_into_a_pipe(tmp_path: Path) -
         with pytest.raises(ConfigurationError):
             publish(path, [made()])
     assert target.read_text() == ""
-
-
-@contextmanager
-def no_room_beyond(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size: what is written there is cut, then refused."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_heads_that_a_full_disk_takes_a_part_of_are_refused_whole(tmp_path: Path) -> None:

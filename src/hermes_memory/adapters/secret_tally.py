@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -98,5 +99,14 @@ def _counter(document: object, name: str) -> Counter[str]:
 
 def _write(descriptor: int, counts: Mapping[str, Mapping[str, int]]) -> None:
     text = json.dumps(counts, sort_keys=True).encode("utf-8")
-    os.pwrite(descriptor, text, 0)
-    os.ftruncate(descriptor, len(text))
+    before = os.pread(descriptor, _MOST_BYTES, 0)
+    try:
+        if os.pwrite(descriptor, text, 0) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        # A disk that fills up takes a part, which would be no sense. What stood there has its room.
+        os.pwrite(descriptor, before, 0)
+        text = before
+        raise
+    finally:
+        os.ftruncate(descriptor, len(text))
