@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.support.inprocess import InProcess
 
 from hermes_memory.application.view import View
+from hermes_memory.domain.erasure import WholeSession
+from hermes_memory.domain.model import SessionId
 from hermes_memory.testing.making import ANA, BEN
 
 LAUNCH = "The launch is on 3 May"
@@ -52,3 +54,19 @@ async def test_what_was_one_persons_is_theirs_alone_when_they_undo_its_removal()
         assert restored is not None
         assert restored.subject == ANA
         assert await seen(desk, ana, ben) == [set(), {LAUNCH}, set()]
+
+
+async def test_what_comes_back_is_of_the_conversation_that_it_was_said_in_and_goes_when_that_is_erased() -> None:
+    home = InProcess()
+    async with home.running() as memory:
+        talk, other, desk = (memory.view("marketing", session=session) for session in ("talk", "other", None))
+        replaced, forgotten = await talk.remember(OLD_PORT), await talk.remember(LAUNCH)
+        await other.replace(replaced.id, NEW_PORT)
+        await other.forget(forgotten.id)
+        restored = [await desk.undo(replaced.id), await desk.undo(forgotten.id)]
+        sessions = [entry and entry.session for entry in restored]
+        done = await home.store.eraser.erase(WholeSession(session=SessionId("talk")))
+
+        assert sessions == ["talk", "talk"]
+        assert done.counts["entries"] == 2
+        assert await seen(desk) == [set()]

@@ -45,7 +45,8 @@ def take_back(
 ) -> Operation:
     """Accept the write that takes the newest of these changes back. It has no effect on a memory changed meanwhile.
 
-    What is restored keeps the origin of who wrote it first, so that an undo lends no text more trust than it had.
+    What is restored keeps the origin of who wrote it first, so that an undo lends no text more trust than it had, and
+    the conversation that it was said in, so that it goes when that one is erased.
 
     Raises:
         SpoolFull, StoreUnavailable: As for every write.
@@ -55,12 +56,13 @@ def take_back(
     if change.kind is ChangeKind.ADDED:
         return acceptor.remove(caller, as_left, origin=origin, tool=TOOL, reason=reason)
     written = next((one for one in earlier if one.after == change.before), change)
+    there = replace(caller, session=written.session)
     if not change.gone:
-        return acceptor.replace(caller, as_left, change.before, origin=written.origin, tool=TOOL, reason=reason)
+        return acceptor.replace(there, as_left, change.before, origin=written.origin, tool=TOOL, reason=reason)
     came_with = next((one.metadata for one in earlier if one.metadata is not None), None)
     return acceptor.add(
         # Whose it was, it is again: what belonged to everybody of the theme does not become that of who undoes.
-        replace(caller, subject=change.subject, also=frozenset()),
+        replace(there, subject=change.subject, also=frozenset()),
         change.before,
         target=change.target,
         origin=written.origin,
