@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hermes_memory.application.memory import Memory
-from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
+from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, USAGE, WORK_REMAINS
 from hermes_memory.cli.main import main
 from hermes_memory.domain.model import ReadPolicy
 from tests.acceptance.conftest import NewAgent
@@ -213,3 +213,21 @@ def _freshen(*agents: Agent) -> None:
 
 async def _forget_persons(memory: Memory) -> None:
     memory.services.people._known.clear()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_group_and_a_person_are_never_made_one(capsys: pytest.CaptureFixture[str]) -> None:
+    def merge(*keys: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = main(["subjects", "merge", *keys, "--admin-dsn", "postgresql://nobody@127.0.0.1:9/nowhere"])
+        return code, capsys.readouterr().err
+
+    group, other = "agent:main:telegram:group:-10012345", "agent:main:telegram:group:-10067890"
+    mixed, groups, digits = merge("telegram:12345", group), merge(group, other), merge("telegram:12345", "ab" * 32)
+
+    assert mixed[0] == USAGE
+    assert "a group and a person cannot be one" in mixed[1]
+    # What may be one gets as far as the database, which is not there.
+    assert groups[0] == digits[0] == DEPENDENCY_DOWN
+    assert "warning: a subject's digits do not tell" in digits[1]
+    assert "warning" not in groups[1]

@@ -20,7 +20,7 @@ from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.grants import granting
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.model import Subject
-from hermes_memory.domain.subject_keys import subject_of_key
+from hermes_memory.domain.subject_keys import named_by_key, subject_of_key
 
 if TYPE_CHECKING:
     from hermes_memory.ports.granting import Granting, SubjectCounts
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 KEYS: Final = (
     "PLATFORM:CONTACT, the host's session key, or a subject's 64 hexadecimal digits; - reads keys from standard input, "
     "one a line"
+)
+
+UNTOLD: Final = (
+    "warning: a subject's digits do not tell a person from a group: whoever is in a group reads what is each one's"
 )
 
 
@@ -86,7 +90,16 @@ def _list(given: argparse.Namespace) -> int:
 
 def _merge(given: argparse.Namespace) -> int:
     """Let subjects be one person. 3: it was not told to."""
-    return _joined(given, [tuple(_subjects(given, _secret(given)))])
+    secret = _secret(given)
+    named = [named_by_key(secret, key) for key in _given(given)]
+    kinds = {each.kind for each in named}
+    if len(kinds - {None}) > 1:
+        raise InvalidInput(
+            "a group and a person cannot be one: everybody in the group would read the person's messages", field="key"
+        )
+    if None in kinds:
+        print(UNTOLD, file=sys.stderr)
+    return _joined(given, [tuple(each.subject for each in named)])
 
 
 def _rekey(given: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from hermes_memory.domain.contact_spelling import contact_name
@@ -18,8 +19,25 @@ _UNKNOWN: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Whom a key names.
+
+    Attributes:
+        kind: Person or group; None for the digits of a subject, which do not tell.
+    """
+
+    subject: Subject
+    kind: ContactKind | None
+
+
 def subject_of_key(secret: bytes, key: str) -> Subject:
-    """Return the subject of a key, the same one under which the host's conversations are kept.
+    """Return the subject of a key; see `named_by_key`."""
+    return named_by_key(secret, key).subject
+
+
+def named_by_key(secret: bytes, key: str) -> Named:
+    """Return the subject of a key, the same one under which the host's conversations are kept, and what it is.
 
     Args:
         secret: The installation's secret.
@@ -30,14 +48,15 @@ def subject_of_key(secret: bytes, key: str) -> Subject:
     """
     given = key.strip()
     if len(given) == 2 * SUBJECT_BYTES and _is_hexadecimal(given):
-        return Subject(bytes.fromhex(given))
+        return Named(subject=Subject(bytes.fromhex(given)), kind=None)
     if contact := recognise(given):
-        return subject_for(secret, contact.kind, contact.platform, contact.key)
+        return Named(subject=subject_for(secret, contact.kind, contact.platform, contact.key), kind=contact.kind)
     platform, colon, name = given.partition(":")
     known, folded = platform_name(platform), fold_name(name)
     if not colon or not known or not folded or any(character in "*%?" for character in given):
         raise InvalidInput(_UNKNOWN, field="subject")
-    return subject_for(secret, ContactKind.PERSON, known, contact_name(known, folded))
+    subject = subject_for(secret, ContactKind.PERSON, known, contact_name(known, folded))
+    return Named(subject=subject, kind=ContactKind.PERSON)
 
 
 def _is_hexadecimal(text: str) -> bool:
