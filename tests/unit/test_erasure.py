@@ -15,6 +15,7 @@ from hermes_memory.domain.erasure import (
     WholeTheme,
     concerns,
     entry_named,
+    links,
     session_named,
     theme_named,
     title,
@@ -22,7 +23,7 @@ from hermes_memory.domain.erasure import (
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, OperationId, SessionId, Theme
 from hermes_memory.domain.operations import ById, Operation, RecordDelegation, row_id
-from hermes_memory.domain.subject_keys import subject_of_key
+from hermes_memory.domain.subject_keys import named_by_key, subject_of_key
 from hermes_memory.domain.subjects import subject_for
 from hermes_memory.testing.making import (
     ANA,
@@ -98,6 +99,24 @@ def test_writes_that_wait_belong_to_what_names_their_caller() -> None:
     }
 
 
+def test_a_write_of_a_conversation_that_the_erased_one_started_is_not_of_it_and_names_it() -> None:
+    session = SessionId("s9")
+    child, inside = (
+        record(said("hi"), caller=at, parent_session=session) for at in (DESK, Caller(theme=MARKETING, session=session))
+    )
+    asked: list[Erasure] = [
+        WholeSession(session=session),
+        WholeSession(session=session, theme=MARKETING),
+        WholeSession(session=session, theme=SALES_DESK.theme),
+        WholeSession(session=MORNING),
+        WholeTheme(theme=MARKETING),
+    ]
+
+    assert [links(erasure, child) for erasure in asked] == [True, True, False, False, False]
+    assert not concerns(asked[0], child)
+    assert not links(asked[0], inside)
+
+
 def test_a_write_is_about_an_entry_that_it_makes_names_or_repeats() -> None:
     making = add("the code is 8841")
     row = row_id(making.stamp.operation)
@@ -128,6 +147,13 @@ def test_a_key_leads_to_the_subject_under_which_the_talk_is_kept() -> None:
     assert subject_of_key(SECRET, "agent:main:telegram:dm:12345") == person
     assert subject_of_key(SECRET, person.hex().upper()) == person
     assert subject_of_key(SECRET, f"whatsapp:{PHONE}") == subject_of_key(SECRET, "whatsapp:15550100199")
+
+
+def test_a_key_tells_a_person_from_a_group_and_digits_tell_neither() -> None:
+    person, group = "agent:main:telegram:dm:12345", "agent:main:telegram:group:-10012345"
+    kinds = [named_by_key(SECRET, key).kind for key in ("telegram:12345", person, group, ANA.hex())]
+
+    assert kinds == [ContactKind.PERSON, ContactKind.PERSON, ContactKind.GROUP, None]
 
 
 def test_a_key_that_names_nobody_is_refused_in_the_same_words_whatever_it_is() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from hermes_memory.application.spool_desk import drop, walk
 from hermes_memory.application.worker import Worker
-from hermes_memory.domain.erasure import Certificate, Erasure, Proof, concerns, title
+from hermes_memory.domain.erasure import Certificate, Erasure, Proof, concerns, links, title
 from hermes_memory.domain.model import OperationId
 from hermes_memory.ports.erasure import Eraser
 from hermes_memory.ports.spool import Spool
@@ -23,6 +24,14 @@ MIRRORED: Final = (
 COMPANIONS: Final = (
     "the person has {} other subjects, which are not touched: erase them too (`hermes-memory subjects` names them)"
 )
+SHARED: Final = (
+    "{} memories of nobody in particular were written or changed in conversations with the person, whose words may"
+    " stand in them and stay: `hermes-memory erase --session` or `--entry` erases them"
+)
+LINKED: Final = (
+    "{} writes that wait come from conversations that the erased one started, and write its id back when they are"
+    " delivered: run it again when nothing waits"
+)
 UNREADABLE: Final = (
     "{} writes in the spool cannot be read, so nobody can tell whose they are: see `hermes-memory spool`"
 )
@@ -34,6 +43,23 @@ HANDED_OVER: Final = (
     " here, and may be stored a moment later: run it again when in doubt"
 )
 BACKUPS: Final = "backups, replicas behind and the server's own log keep what they have until they are renewed"
+JOURNAL: Final = (
+    "what was delivered or dropped may stand in the `-wal` file beside a spool until every process that has the spool"
+    " open has ended: restart the agents and workers of the home"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What the spools keep of it; how many writes nobody can read, and how many only name it as their origin."""
+
+    kept: Mapping[str, Sequence[tuple[Spool, OperationId]]]
+    unreadable: int
+    linked: int
+
+    @property
+    def notes(self) -> tuple[tuple[str, int], ...]:
+        return (LINKED, self.linked), (UNREADABLE, self.unreadable)
 
 
 class Erasing:
@@ -63,8 +89,8 @@ class Erasing:
         """
         started_at, started = self._now(), time.monotonic()
         texts = await self._eraser.texts(erasure)
-        waiting, unreadable = await self._worker.call(lambda: self._found(erasure, texts))
-        counts = {**await self._eraser.count(erasure), **_numbers(waiting)}
+        found = await self._worker.call(lambda: self._found(erasure, texts))
+        counts = {**await self._eraser.count(erasure), **_numbers(found.kept)}
         kind, name = title(erasure)
         return Certificate(
             kind=kind,
@@ -73,7 +99,7 @@ class Erasing:
             started_at=started_at,
             seconds=time.monotonic() - started,
             counts=counts,
-            notes=self._notes(unreadable, await self._eraser.mirrored(erasure), await self._eraser.companions(erasure)),
+            notes=self._notes(*await self._besides(erasure), *found.notes),
         )
 
     async def execute(self, erasure: Erasure) -> Certificate:
@@ -88,13 +114,13 @@ class Erasing:
         """
         started_at, started = self._now(), time.monotonic()
         texts = await self._eraser.texts(erasure)
-        mirrored, companions = await self._eraser.mirrored(erasure), await self._eraser.companions(erasure)
+        besides = await self._besides(erasure)
         dropped = await self._worker.call(lambda: self._dropped(erasure, texts))
         settled = await self._eraser.settle(SETTLE_SECONDS)
         erased = await self._eraser.erase(erasure)
         dropped += await self._worker.call(lambda: self._dropped(erasure, texts))
-        left, unreadable = await self._worker.call(lambda: self._found(erasure, texts))
-        proofs = (*erased.proofs, *(_proof(name, found) for name, found in _numbers(left).items()))
+        left = await self._worker.call(lambda: self._found(erasure, texts))
+        proofs = (*erased.proofs, *(_proof(name, found) for name, found in _numbers(left.kept).items()))
         kind, name = title(erasure)
         return Certificate(
             kind=kind,
@@ -105,41 +131,43 @@ class Erasing:
             counts={**erased.counts, **{name: dropped[name] for name in ("waiting", "dead")}},
             proofs=proofs,
             complete=settled and not any(proof.remaining for proof in proofs),
-            notes=(*(() if settled else (UNSETTLED,)), *self._notes(unreadable, mirrored, companions)),
+            notes=(*(() if settled else (UNSETTLED,)), *self._notes(*besides, *left.notes)),
             erasure=erased.id,
         )
 
-    def _found(
-        self, erasure: Erasure, texts: frozenset[str]
-    ) -> tuple[Mapping[str, Sequence[tuple[Spool, OperationId]]], int]:
-        """Return what the spools keep of it, and how much there is that cannot be read."""
+    async def _besides(self, erasure: Erasure) -> tuple[tuple[str, int], ...]:
+        """Ask for what is not erased and has to do with it, before nothing tells of it any more."""
+        return (
+            (MIRRORED, await self._eraser.mirrored(erasure)),
+            (COMPANIONS, await self._eraser.companions(erasure)),
+            (SHARED, await self._eraser.shared(erasure)),
+        )
+
+    def _found(self, erasure: Erasure, texts: frozenset[str]) -> _Found:
+        """Look through the spools."""
         found: dict[str, list[tuple[Spool, OperationId]]] = {"waiting": [], "dead": []}
-        unreadable = 0
+        unreadable = linked = 0
         for spool in self._spools:
             for kept in walk(spool):
                 if kept.operation is None:
                     unreadable += 1
                 elif concerns(erasure, kept.operation, texts):
                     found["waiting" if kept.buried_at is None else "dead"].append((spool, kept.id))
-        return found, unreadable
+                else:
+                    linked += links(erasure, kept.operation)
+        return _Found(kept=found, unreadable=unreadable, linked=linked)
 
     def _dropped(self, erasure: Erasure, texts: frozenset[str]) -> Counter[str]:
         dropped: Counter[str] = Counter()
-        found, _ = self._found(erasure, texts)
-        for name, doomed in found.items():
+        for name, doomed in self._found(erasure, texts).kept.items():
             for spool in self._spools:
                 ids = [operation for place, operation in doomed if place is spool]
                 dropped[name] += drop(spool, ids, dead_only=False)
         return dropped
 
-    def _notes(self, unreadable: int, mirrored: int, companions: int) -> tuple[str, ...]:
-        numbers = (
-            (MIRRORED, mirrored),
-            (COMPANIONS, companions),
-            (UNREADABLE, unreadable),
-            (SET_ASIDE, self._set_aside()),
-        )
-        return (*(note.format(number) for note, number in numbers if number), ELSEWHERE, HANDED_OVER, BACKUPS)
+    def _notes(self, *numbers: tuple[str, int]) -> tuple[str, ...]:
+        counted = (*numbers, (SET_ASIDE, self._set_aside()))
+        return (*(note.format(number) for note, number in counted if number), ELSEWHERE, HANDED_OVER, BACKUPS, JOURNAL)
 
 
 def _numbers(found: Mapping[str, Sequence[object]]) -> Mapping[str, int]:

@@ -18,6 +18,7 @@ from hermes_memory.domain.operations import (
     BySubstring,
     Operation,
     RecordDelegation,
+    RecordTurns,
     RemoveEntry,
     ReplaceEntry,
     row_id,
@@ -176,6 +177,20 @@ def concerns(erasure: Erasure, operation: Operation, texts: frozenset[str] = fro
             return _is_about(operation, erasure.row, texts)
         case _:
             assert_never(erasure)
+
+
+def links(erasure: Erasure, operation: Operation) -> bool:
+    """Tell whether a write of another conversation names the erased one as where it came from.
+
+    It is not what was said there, so it is delivered, and writes the erased conversation's id back.
+    """
+    return (
+        isinstance(erasure, WholeSession)
+        and isinstance(operation, RecordTurns)
+        and operation.parent_session == erasure.session
+        and erasure.theme in {None, operation.stamp.caller.theme}
+        and not concerns(erasure, operation)
+    )
 
 
 def _is_about(operation: Operation, row: RowId, texts: frozenset[str]) -> bool:

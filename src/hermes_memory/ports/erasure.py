@@ -46,6 +46,13 @@ class Eraser(Protocol):
         """Count the other subjects that are one person with the one to be erased, whose rows are not touched."""
         ...
 
+    async def shared(self, erasure: Erasure) -> int:
+        """Count the memories of nobody in particular that were written or changed in talk with the person to be erased.
+
+        They are everybody's and stay; what the person said may stand in them, or in their history.
+        """
+        ...
+
     async def texts(self, erasure: Erasure) -> frozenset[str]:
         """Return what the one entry to be erased says and said before; nothing for what is more than an entry."""
         ...
@@ -56,6 +63,9 @@ class Eraser(Protocol):
 
     async def erase(self, erasure: Erasure) -> Erased:
         """Erase in transactions of bounded size, then ask what is left.
+
+        With one entry goes the history of the other memories of its theme and subject that tells one of its texts, or
+        that they were merged into it: an undo would bring the text back.
 
         Called again, after it was interrupted too, it goes on with what is there. What is stored for the same theme,
         person or session meanwhile is erased as well, as long as that does not go on for ever.

@@ -28,6 +28,7 @@ from hermes_memory.testing.making import (
     embed_all,
     read,
     record,
+    remove,
     replace,
     said,
     stored,
@@ -36,6 +37,7 @@ from hermes_memory.testing.store_under_test import StoreUnderTest
 
 TALK = SessionId("talk")
 TALKING = Caller(theme=MARKETING, session=TALK)
+TALKING_WITH_ANA = Caller(theme=MARKETING, subject=ANA, session=TALK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,3 +126,57 @@ class EraserContract:
         assert await eraser.texts(WholeTheme(theme=MARKETING)) == frozenset()
         assert await eraser.companions(WholeSubject(subject=ANA)) == 0
         assert await eraser.settle(30.0)
+
+    async def test_with_an_entry_goes_the_history_of_others_that_an_undo_could_bring_its_texts_back_from(
+        self, erasing: EraserUnderTest
+    ) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        forgotten = await stored(store, add("the code is 8841"))
+        await deliver(store, remove(by_content("the code is 8841")))
+        row = await stored(store, add("the code is 8841"))
+        merged = await stored(store, add("the code is unknown"))
+        await deliver(store, replace(by_content("the code is unknown"), "the code is 8841"))
+        corrected = await stored(store, add("the code is open"))
+        await deliver(
+            store,
+            replace(by_content("the code is 8841"), "the code is 9999"),
+            replace(by_content("the code is open"), "the code is 8841"),
+            replace(by_content("the code is 8841"), "the code is secret"),
+        )
+        hers, sales = await stored(store, add("the code is 8841", DESK_WITH_ANA)), Caller(theme=SALES_DESK.theme)
+        theirs, other = await stored(store, add("the code is 8841", sales)), await stored(store, add("launch"))
+        erasure = OneEntry(row=row)
+        foretold = await eraser.count(erasure)
+        done = await eraser.erase(erasure)
+
+        assert foretold["changes"] == 2 + 2 + 2 + 3
+        assert done.counts["changes"] == foretold["changes"]
+        assert [proof for proof in done.proofs if proof.remaining] == []
+        for gone in (forgotten, row, merged, corrected):
+            told = await erasing.history.of_row(DESK, gone, limit=PLENTY, timeout=PATIENCE)
+            assert {(change.erased, change.before, change.after) for change in told} == {(True, None, None)}
+        for caller, kept in ((DESK_WITH_ANA, hers), (sales, theirs), (DESK, other)):
+            told = await erasing.history.of_row(caller, kept, limit=PLENTY, timeout=PATIENCE)
+            assert [change.erased for change in told] == [False]
+        assert await contents(store) == {"the code is secret", "launch"}
+
+    async def test_what_was_noted_for_everybody_in_talk_with_a_person_is_counted(
+        self, erasing: EraserUnderTest
+    ) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        await deliver(store, add("contact: open"), add("plan: open"), add("launch", DESK), add("open", SALES_DESK))
+        before = await eraser.shared(WholeSubject(subject=ANA))
+        await deliver(
+            store,
+            record(said("I am on 555"), caller=TALKING_WITH_ANA),
+            replace(by_content("contact: open"), "contact: 555", TALKING_WITH_ANA),
+            replace(by_content("plan: open"), "plan: call 555", TALKING_WITH_ANA),
+            replace(by_content("plan: call 555"), "plan: none"),
+            add("price", Caller(theme=SALES_DESK.theme, session=TALK)),
+        )
+
+        assert before == 0
+        assert await eraser.shared(WholeSubject(subject=ANA)) == 2
+        assert await eraser.shared(WholeTheme(theme=MARKETING)) == 0
+        assert (await eraser.erase(WholeSubject(subject=ANA))).counts["entries"] == 0
+        assert await eraser.shared(WholeSubject(subject=ANA)) == 0

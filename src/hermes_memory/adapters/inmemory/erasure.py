@@ -11,7 +11,8 @@ from uuid import uuid4
 
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, WholeSession, WholeSubject, WholeTheme, concerns
-from hermes_memory.domain.model import SUBJECT_BYTES, Entry, Row, SessionId, Subject, Theme
+from hermes_memory.domain.history import Change
+from hermes_memory.domain.model import SUBJECT_BYTES, Entry, Row, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
 from hermes_memory.ports.erasure import Erased
 
@@ -48,14 +49,29 @@ class InMemoryEraser:
             return 0
         return len(self._records.persons.get(erasure.subject, frozenset()) - {erasure.subject})
 
+    async def shared(self, erasure: Erasure) -> int:
+        """Count what was noted for everybody in talk with the person; see `Eraser.shared`."""
+        if not isinstance(erasure, WholeSubject):
+            return 0
+        told = [change for change in self._records.history if not change.erased]
+        entries = self._records.entries.values()
+        written = [
+            *((theme, subject, session, None) for theme, subject, session in self._records.turn_counts),
+            *((entry.theme, entry.subject, entry.session, entry.id) for entry in entries),
+            *((change.theme, change.subject, change.session, change.row) for change in told),
+        ]
+        talks = {(theme, session) for theme, subject, session, _ in written if subject == erasure.subject and session}
+        return len(
+            {row for theme, subject, session, row in written if not subject and (theme, session) in talks} - {None}
+        )
+
     async def texts(self, erasure: Erasure) -> frozenset[str]:
         """Return what the one entry says and said; see `Eraser.texts`."""
         if not isinstance(erasure, OneEntry):
             return frozenset()
         now = {row.content for row in self._rows(erasure)}
-        told = [self._records.history[index] for index in self._changes(erasure)]
-        before = {text for change in told for text in (change.before, change.after) if text is not None}
-        return frozenset(now | before)
+        told = [change for change in self._records.history if change.row == erasure.row and not change.erased]
+        return frozenset(now.union(*map(_texts, told)))
 
     async def settle(self, timeout: float) -> bool:
         """Nothing is under way; see `Eraser.settle`."""
@@ -96,13 +112,29 @@ class InMemoryEraser:
         """Return where in history the changes stand that lose their texts: all those of a memory, or none of them."""
         history = self._records.history
         if isinstance(erasure, OneEntry):
-            rows = {erasure.row}
+            rows = {erasure.row} | self._telling(erasure.row)
         else:
             rows = {c.row for c in history if not c.erased and _names(erasure, c.theme, c.subject, c.session)}
         return [index for index, change in enumerate(history) if change.row in rows and not change.erased]
 
+    def _telling(self, row: RowId) -> set[RowId]:
+        """Return the other memories whose history tells a text of this one, of the same theme and subject."""
+        told = [change for change in self._records.history if not change.erased]
+        entry = self._records.entries.get(row)
+        texts = {(entry.theme, entry.subject, entry.content)} if entry else set()
+        texts |= {(c.theme, c.subject, text) for c in told if c.row == row for text in _texts(c)}
+        return {
+            c.row
+            for c in told
+            if c.merged_into == row or any((c.theme, c.subject, text) in texts for text in _texts(c))
+        }
+
     def _delegations(self, erasure: Erasure) -> Sequence[RecordDelegation]:
         return [each for each in self._records.delegations if concerns(erasure, each)]
+
+
+def _texts(change: Change) -> set[str]:
+    return {text for text in (change.before, change.after) if text is not None}
 
 
 def _names(erasure: Erasure, theme: Theme, subject: Subject | None, session: SessionId | None) -> bool:

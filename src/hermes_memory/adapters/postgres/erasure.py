@@ -36,6 +36,13 @@ COLLISIONS: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 LOCK_TIMEOUT: Final[LiteralString] = "set local lock_timeout = 60000"
 
 
+async def _scope(connection: Connection, erasure: Erasure) -> tuple[Conditions, Values]:
+    """Return which rows it is about; of one entry, with the other memories whose history tells its texts."""
+    if not isinstance(erasure, OneEntry):
+        return conditions(erasure)
+    return conditions(erasure, [record["row_id"] for record in await connection.fetch(sql.TELLING, erasure.row)])
+
+
 class PostgresEraser:
     """`Eraser` on Postgres.
 
@@ -52,8 +59,8 @@ class PostgresEraser:
 
     async def count(self, erasure: Erasure) -> Mapping[str, int]:
         """Count what would be erased; see `Eraser.count`."""
-        where, values = conditions(erasure)
         async with self._administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
+            where, values = await _scope(connection, erasure)
             return await count_all(connection, where, values)
 
     async def mirrored(self, erasure: Erasure) -> int:
@@ -69,6 +76,14 @@ class PostgresEraser:
             return 0
         async with self._administrator.transaction(read_only=True) as connection:
             found: int = await connection.fetchval(sql.COMPANIONS, bytes(erasure.subject))
+        return found
+
+    async def shared(self, erasure: Erasure) -> int:
+        """Count what was noted for everybody in talk with the person; see `Eraser.shared`."""
+        if not isinstance(erasure, WholeSubject):
+            return 0
+        async with self._administrator.transaction(read_only=True) as connection:
+            found: int = await connection.fetchval(sql.SHARED, bytes(erasure.subject))
         return found
 
     async def texts(self, erasure: Erasure) -> frozenset[str]:
@@ -92,7 +107,8 @@ class PostgresEraser:
 
     async def erase(self, erasure: Erasure) -> Erased:
         """Erase, then ask what is left; see `Eraser.erase`."""
-        where, values = conditions(erasure)
+        async with self._administrator.transaction(read_only=True) as connection:
+            where, values = await _scope(connection, erasure)
         counts: Counter[str] = Counter()
         log = uuid4()
         await self._step(lambda connection: erasure_log.begin(connection, log, erasure))

@@ -1,16 +1,18 @@
 """Which rows an erasure is about, table by table, as conditions on a row `t`.
 
-$1 is what the erasure names, $2 a theme or null.
+$1 is what the erasure names, $2 a theme or null; of one entry, the other memories whose history tells its texts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, LiteralString, TypeAlias, assert_never
+from uuid import UUID
 
 from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeSubject, WholeTheme
 
-Values: TypeAlias = tuple[object, str | None]
+Values: TypeAlias = tuple[object, str | Sequence[UUID] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ _THEME: Final[LiteralString] = "t.agent_identity = $1 and $2::text is null"
 _SESSION: Final[LiteralString] = "t.session_id = $1 and ($2::text is null or t.agent_identity = $2)"
 _NEVER: Final[LiteralString] = "$1::text is null and $2::text is null"
 _NO_SUBJECT: Final[LiteralString] = "$1::bytea is null and $2::text is null"
-_NO_ENTRY: Final[LiteralString] = "$1::uuid is null and $2::text is null"
+_NO_ENTRY: Final[LiteralString] = "$1::uuid is null and $2::uuid[] is null"
 
 OF_SUBJECT: Final = Conditions(
     rows=_SUBJECT,
@@ -103,12 +105,14 @@ OF_SESSION: Final = Conditions(
     place=_NEVER,
     whole=False,
 )
+# What was forgotten and brought back has two ids, and what was merged tells the text of the one that stayed: from their
+# history an undo would bring the text back.
 OF_ENTRY: Final = Conditions(
-    rows="t.id = $1 and $2::text is null",
+    rows="t.id = $1 and $2::uuid[] is not null",
     turns=_NO_ENTRY,
     sessions=_NO_ENTRY,
     delegations=_NO_ENTRY,
-    changes="t.row_id = $1 and $2::text is null",
+    changes="(t.row_id = $1 or t.row_id = any ($2::uuid[]))",
     links=_NO_ENTRY,
     grants=_NO_ENTRY,
     members=_NO_ENTRY,
@@ -118,8 +122,12 @@ OF_ENTRY: Final = Conditions(
 )
 
 
-def conditions(erasure: Erasure) -> tuple[Conditions, Values]:
-    """Return the conditions of an erasure, and the values they speak of."""
+def conditions(erasure: Erasure, telling: Sequence[UUID] = ()) -> tuple[Conditions, Values]:
+    """Return the conditions of an erasure, and the values they speak of.
+
+    Args:
+        telling: The other memories whose history tells the texts of the one entry.
+    """
     match erasure:
         case WholeSubject():
             return OF_SUBJECT, (bytes(erasure.subject), None)
@@ -128,6 +136,6 @@ def conditions(erasure: Erasure) -> tuple[Conditions, Values]:
         case WholeSession():
             return OF_SESSION, (erasure.session, erasure.theme)
         case OneEntry():
-            return OF_ENTRY, (erasure.row, None)
+            return OF_ENTRY, (erasure.row, list(telling))
         case _:
             assert_never(erasure)

@@ -145,6 +145,32 @@ TEXTS: Final[LiteralString] = """
 select e.content as text from hermes_memory.memory_entries e where e.id = $1
  union select h.old_content from hermes_memory.history h where h.row_id = $1 and h.old_content is not null
  union select h.new_content from hermes_memory.history h where h.row_id = $1 and h.new_content is not null"""
+# Asked before anything goes: afterwards nothing tells which texts these were.
+TELLING: Final[LiteralString] = """
+with texts as (
+  select e.agent_identity, e.subject, e.content as text from hermes_memory.memory_entries e where e.id = $1
+   union
+  select h.agent_identity, h.subject, c.text
+    from hermes_memory.history h, unnest(array[h.old_content, h.new_content]) c(text)
+   where h.row_id = $1 and h.erasure is null and c.text is not null)
+select distinct h.row_id from hermes_memory.history h
+ where h.erasure is null and h.change <> 'erased' and h.row_id <> $1
+   and (h.merged_into = $1 or exists (
+        select from texts t where t.agent_identity = h.agent_identity and t.subject = h.subject
+                              and t.text in (h.old_content, h.new_content)))"""
+SHARED: Final[LiteralString] = """
+with talks as (
+  select s.agent_identity, s.session_id from hermes_memory.sessions s where s.subject = $1
+   union
+  select e.agent_identity, e.session_id from hermes_memory.memory_entries e where e.subject = $1
+   union
+  select h.agent_identity, h.session_id from hermes_memory.history h where h.subject = $1)
+select count(*) from (
+  select e.agent_identity, e.id from hermes_memory.memory_entries e join talks t using (agent_identity, session_id)
+   where e.subject = ''
+   union
+  select h.agent_identity, h.row_id from hermes_memory.history h join talks t using (agent_identity, session_id)
+   where h.subject = '' and h.erasure is null and h.change <> 'erased') shared"""
 WRITING_NOW: Final[LiteralString] = "select pg_current_xact_id()::text"
 NONE_OLDER: Final[LiteralString] = "select pg_snapshot_xmin(pg_current_snapshot())::text::numeric > $1::text::numeric"
 
