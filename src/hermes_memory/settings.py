@@ -182,7 +182,8 @@ class Settings(BaseSettings):
         30.0,
         ge=0,
         le=36_500,
-        description="Days for which what was forgotten can be brought back; then its text is erased. 0 erases soon.",
+        description="Days for which what was forgotten can be brought back; then its text is erased. 0 erases soon. "
+        "The database keeps it for all homes that share it: `migrate` and the embedded start write it there.",
     )
     secret_policy: SecretPolicy = Field(
         SecretPolicy.REDACT,

@@ -158,10 +158,12 @@ TAMPERINGS = {
         with gone as (delete from hermes_memory.seals where seal = 2 returning seal)
         delete from hermes_memory.history where seal in (select seal from gone)""",
     "texts vanished that no erasure is on record for": """
-        update hermes_memory.history set new_content = null, old_content = null, salt = null,
+        update hermes_memory.history set new_content = null, old_content = null, salt = null, tool = null,
+               session_id = null, reason = null, said_at = null, metadata = null,
                erasure = gen_random_uuid() where new_content like '%9 May'""",
     "a text vanished without an erasure": """
-        update hermes_memory.history set new_content = null, old_content = null, salt = null
+        update hermes_memory.history set new_content = null, old_content = null, salt = null, tool = null,
+               session_id = null, reason = null, said_at = null, metadata = null
          where new_content like '%9 May'""",
 }
 

@@ -116,9 +116,16 @@ async def test_what_is_not_ones_own_has_no_history_and_is_not_undone() -> None:
             for attempt in (other.history, other.undo):
                 with pytest.raises(NotVisible):
                     await attempt(entry.id)
-        assert await memory.view("sales").history(plain.id)  # ordinary themes read each other
-        with pytest.raises(NotVisible):
-            await memory.view("sales").undo(plain.id)
+        sales = memory.view("sales")
+        assert (
+            await sales.get(plain.id)
+        ).content == plain.content  # ordinary themes read each other, but not each other's past
+        for attempt in (sales.history, sales.undo):
+            with pytest.raises(NotVisible):
+                await attempt(plain.id)
+        await memory.view("marketing").forget(plain.id)
+        assert list(await sales.history(scope="marketing")) == []
+        assert list(await sales.history(scope="all")) == []
 
 
 async def test_a_note_for_everybody_is_for_everybody_again_when_a_person_undoes_what_became_of_it() -> None:

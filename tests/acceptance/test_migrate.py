@@ -97,6 +97,18 @@ async def test_migrating_again_changes_nothing(empty: Installation) -> None:
     assert (report.partitions, report.read_policy, report.generation) == (PARTITIONS, ReadPolicy.GRANTS, 1)
 
 
+async def test_how_long_forgotten_texts_are_kept_is_set_by_who_migrates_and_kept_by_who_does_not_say(
+    empty: Installation,
+) -> None:
+    kept = "select forgotten_days from hermes_memory.installation"
+    await _migrate(empty)
+    first = await empty.administer(kept)
+    await _migrate(empty, forgotten_days=7.5)
+    await _migrate(empty)
+
+    assert (first, await empty.administer(kept)) == (30.0, 7.5)
+
+
 async def test_a_migrated_database_has_no_problems_and_serves_the_runtime_role(empty: Installation) -> None:
     report = await _migrate(empty, generation=MODEL)
     async with empty.under_test() as store:

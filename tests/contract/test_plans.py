@@ -214,7 +214,7 @@ async def _works(store: PostgresStore) -> None:
     await store.inspector.verify()
     await store.inspector.counts()
     await seals.seal(50)
-    await seals.expire(30.0, 10)
+    await seals.expire(10)
     await seals.standing([Head(theme=Theme("sales"), seal=3, chained=b"x" * 32)])
     await seals.lag()
     for _ in range(6):

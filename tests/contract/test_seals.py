@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import uuid4
 
 import anyio
+import asyncpg
 import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.postgres.administrator import administrator
+from hermes_memory.adapters.postgres.context import caller_settings
 from hermes_memory.adapters.postgres.history_audit import histories
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.domain.chain import verify
+from hermes_memory.domain.model import CurrentScope
 from hermes_memory.ports.seals import Sealed
-from hermes_memory.testing.making import DESK, SALES_DESK, add
+from hermes_memory.testing.making import DESK, PATIENCE, PLENTY, SALES_DESK, add, by_content, remove
 from hermes_memory.testing.seals_contract import SealsContract, SealsUnderTest
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import ANALYZE, Installation, migrated
@@ -47,7 +53,11 @@ class TestInMemorySeals(SealsContract):
             return now
 
         store = InMemoryStore(analyze=ANALYZE, clock=clock)
-        return SealsUnderTest(delivery=store.delivery, history=store.history, seals=store.seals)
+
+        async def keep(days: float) -> None:
+            store.keep_forgotten(days)
+
+        return SealsUnderTest(delivery=store.delivery, history=store.history, seals=store.seals, keep_forgotten=keep)
 
 
 class TestPostgresSeals(SealsContract):
@@ -56,9 +66,93 @@ class TestPostgresSeals(SealsContract):
     @pytest_asyncio.fixture
     async def chain(self, template: Installation) -> AsyncIterator[SealsUnderTest]:
         async with template.copy() as installation, installation.store() as store:
+
+            async def keep(days: float) -> None:
+                await keep_forgotten(installation, days)
+
             yield SealsUnderTest(
-                delivery=store.delivery, history=PostgresHistory(store.pool), seals=PostgresSeals(store.pool)
+                delivery=store.delivery,
+                history=PostgresHistory(store.pool),
+                seals=PostgresSeals(store.pool),
+                keep_forgotten=keep,
             )
+
+
+async def keep_forgotten(database: Installation, days: float) -> None:
+    await database.administer("update hermes_memory.installation set forgotten_days = $1", days)
+
+
+FORGERIES = {
+    "a time long ago": {"recorded_at": "2020-01-01T00:00:00Z"},
+    "a time to come": {"recorded_at": "2120-01-01T00:00:00Z"},
+    "a seal": {"seal": 1},
+    "an erasure": {"erasure": str(uuid4())},
+    "no salt": {"salt": None},
+    "a record of an erasure": {"change": "erased"},
+}
+FORGED: Final = """
+insert into hermes_memory.history
+select (jsonb_populate_record(h, jsonb_build_object('id', gen_random_uuid(), 'change', 'removed', 'new_content', null,
+                                                    'recorded_at', clock_timestamp()) || $1::text::jsonb)).*
+  from hermes_memory.history h where h.new_content = 'kept'"""
+
+
+async def test_the_runtime_role_cannot_note_what_makes_texts_vanish(template: Installation) -> None:
+    async with template.copy() as database, database.store() as store:
+        await store.delivery.apply([add("kept")])
+        connection = await asyncpg.connect(database.runtime_dsn)
+        try:
+            refused = []
+            for what, forged in FORGERIES.items():
+                async with connection.transaction():
+                    await connection.execute(caller_settings(DESK))
+                    try:
+                        async with connection.transaction():
+                            await connection.execute(FORGED, json.dumps(forged))
+                    except asyncpg.InsufficientPrivilegeError:
+                        refused.append(what)
+            with pytest.raises(asyncpg.UndefinedFunctionError):
+                await connection.fetch("select hermes_memory.expire_forgotten(0, 1000)")
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.fetch("update hermes_memory.installation set forgotten_days = 0")
+        finally:
+            await connection.close()
+
+        assert refused == list(FORGERIES)
+        assert await PostgresSeals(store.pool).expire(PLENTY) == 0
+
+
+async def test_what_is_still_remembered_keeps_its_history_whatever_that_says(template: Installation) -> None:
+    async with template.copy() as database, database.store() as store:
+        await store.delivery.apply([add("kept")])
+        await database.administer(FORGED, json.dumps(FORGERIES["a time long ago"]))
+
+        assert await PostgresSeals(store.pool).expire(PLENTY) == 0
+        assert await database.administer("select count(*) from hermes_memory.history where erasure is not null") == 0
+
+
+async def test_a_tombstone_takes_no_text_and_one_put_there_by_force_is_found_and_not_told(
+    template: Installation,
+) -> None:
+    async with template.copy() as database, database.store() as store:
+        await store.delivery.apply([add("gone")])
+        await store.delivery.apply([remove(by_content("gone"))])
+        await keep_forgotten(database, 0)
+        assert await PostgresSeals(store.pool).expire(PLENTY) == 2
+        planting = "update hermes_memory.history set new_content = 'planted', said_at = at where change = 'added'"
+        with pytest.raises(asyncpg.CheckViolationError):
+            await database.administer(planting)
+        await database.administer_all(
+            "alter table hermes_memory.history drop constraint tombstones_tell_nothing; "
+            f"{planting}; delete from hermes_memory.history where change = 'removed'"
+        )
+        moment = await database.administer("select clock_timestamp()")
+        stood = await PostgresHistory(store.pool).entries_at(DESK, CurrentScope(), moment, limit=9, timeout=PATIENCE)
+        async with administrator(database.admin_dsn) as opened:
+            flaws = [flaw.what async for each in histories(opened) for flaw in verify(*each)]
+
+    assert list(stood) == []
+    assert "a text stands where one was erased" in flaws
 
 
 async def test_several_who_seal_while_others_write_make_one_chain(template: Installation) -> None:

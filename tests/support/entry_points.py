@@ -30,7 +30,8 @@ async def answers_are_as_the_rule_has_them(memory: Memory, setting: Setting, cal
 
         assert {hit.row.id for hit in result.hits} == {row.id for row in expected}, (caller, scope)
         assert _of_world(setting, [entry.id for entry in listed]) == entries, (caller, scope)
-        assert _of_world(setting, [change.row for change in changes]) == entries, (caller, scope)
+        told = _of_world(setting, [change.row for change in changes])
+        assert told == entries & _with_past(setting, caller), (caller, scope)
     await _ids_obey(view, setting, caller)
     await _explanations_obey(view, setting, caller)
 
@@ -44,7 +45,7 @@ async def _ids_obey(view: View, setting: Setting, caller: Caller) -> None:
         assert refusal is None or str(refusal) == absent
         if row.kind is Kind.ENTRY:
             past = await _refusal(view.history, row.id)
-            assert (past is None) is (row.id in seen), (caller, row)
+            assert (past is None) is (row.id in _with_past(setting, caller)), (caller, row)
 
 
 async def _explanations_obey(view: View, setting: Setting, caller: Caller) -> None:
@@ -90,6 +91,12 @@ def scope_names(setting: Setting, caller: Caller) -> Sequence[tuple[str, Scope]]
             case _:
                 pass
     return named
+
+
+def _with_past(setting: Setting, caller: Caller) -> set[RowId]:
+    """Return what the caller sees and may ask the past of: its own theme's and its own person's."""
+    seen = setting.seen(caller)
+    return {row.id for row in seen if row.caller.subject is not None or row.caller.theme == caller.theme}
 
 
 def _of_world(setting: Setting, found: Sequence[RowId]) -> set[RowId]:

@@ -96,8 +96,8 @@ FILLINGS: Final = (
     Filling(
         table="history",
         columns="agent_identity, id, subject, row_id, change, target, new_content, origin, operation, at, said_at, "
-        "recorded_at, row_hash, seal, session_id",
-        values="theme, id, subject, entry, 'added', 'memory', content, 'agent', id, at, at, at, hash, 1, session",
+        "recorded_at, salt, row_hash, seal, session_id",
+        values="theme, id, subject, entry, 'added', 'memory', content, 'agent', id, at, at, at, hash, hash, 1, session",
     ),
     Filling(
         table="seals",

@@ -187,7 +187,7 @@ class InProcess:
                 breaker=self.store_breaker,
             ),
             seals=self.store.seals,
-            sealing=SealStage(self.store.seals, publish=_published_nowhere, keep_days=30),
+            sealing=SealStage(self.store.seals, publish=_published_nowhere),
             queue=self.queue,
             reconciler=Reconciler(self.mirror, self.reader, self.access),
             link=self.link,

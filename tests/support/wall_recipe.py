@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid4
 
@@ -17,7 +18,7 @@ import asyncpg
 
 from hermes_memory.adapters.postgres.context import caller_settings, literal
 from hermes_memory.domain.model import DIRECT_MESSAGES, SINKS, Caller, Subject, Theme
-from hermes_memory.domain.visibility import Access, changeable, readable, visible
+from hermes_memory.domain.visibility import Access, changeable, past_visible, readable, visible
 
 Connection: TypeAlias = "asyncpg.Connection[Any]"
 Pair: TypeAlias = tuple[Theme, Subject | None]
@@ -95,6 +96,16 @@ DOORS: Final = (
 """What must be refused whatever the context."""
 
 
+FORGERIES: Final[tuple[dict[str, Any], ...]] = (
+    {"recorded_at": "2001-01-01T00:00:00Z"},
+    {"recorded_at": "2101-01-01T00:00:00Z"},
+    {"seal": 1},
+    {"erasure": str(uuid4())},
+    {"change": "erased"},
+    {"salt": None, **dict.fromkeys(("new_content", "tool", "session_id", "reason", "said_at", "metadata"))},
+)
+"""What no change that is noted may say."""
+
 TRY_EACH: Final = """
 do $$ declare statement text; trial text := ''; begin
   foreach statement in array array[{statements}] loop
@@ -138,6 +149,12 @@ class Context:
         if not self.theme:
             return subject is not None and subject in {self.subject, *self.also}
         return visible(theme, subject, self.asking, access)
+
+    def sees_past(self, theme: Theme, subject: Subject | None) -> bool:
+        """Tell by the domain's rule."""
+        if not self.theme:
+            return subject is not None and subject in {self.subject, *self.also}
+        return past_visible(theme, subject, self.asking)
 
     def sees_theme(self, theme: Theme, access: Access) -> bool:
         """Tell of a row without a subject, such as one of the registry."""
@@ -218,6 +235,7 @@ class Recipe:
         await self._work(connection)
         await self._insert(connection, contexts)
         await self._insert_as_stranger(connection)
+        await self._forge(connection)
         await self._refused(connection, contexts[0])
         return self.failures
 
@@ -262,7 +280,9 @@ class Recipe:
                 self.failures.append(f"read {relation.name} as {context}: {type(error).__name__}")
                 continue
             stored = self.stored[relation.name]
-            if "subject" in relation.columns:
+            if relation.name == "history":
+                expected = [pair for pair in stored if context.sees_past(*pair)]
+            elif "subject" in relation.columns:
                 expected = [pair for pair in stored if context.sees(*pair, access)]
             else:
                 expected = [pair for pair in stored if context.sees_theme(pair[0], access)]
@@ -329,6 +349,14 @@ class Recipe:
             if await put(connection, Context(DIRECT_MESSAGES, None), name, self._nobodys(row, ids)) == "stored":
                 self.failures.append(f"a row in a sink is nobody's in {name}")
 
+    async def _forge(self, connection: Connection) -> None:
+        """Note changes of one's own theme that never were, or not then."""
+        row = next(row for row in self.rows["history"] if row["subject"] == "\\x")
+        for forged in FORGERIES:
+            outcome = await put(connection, Context(row["agent_identity"], None), "history", row, **forged)
+            if outcome != "refused":
+                self.failures.append(f"history takes a change with {forged}: {outcome}")
+
     def _nobodys(self, row: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
         return {**row, "agent_identity": DIRECT_MESSAGES, "subject": "\\x", **ids}
 
@@ -364,8 +392,10 @@ def _is_uuid(value: object) -> bool:
         return False
 
 
-async def put(connection: Connection, context: Context, name: str, row: dict[str, Any]) -> str:
+async def put(connection: Connection, context: Context, name: str, row: dict[str, Any], **forged: Any) -> str:
     """Insert a row in a context and undo it; say what came of it."""
+    if name == "history":  # nothing is noted of another time than now, and the rows to be like were noted a while ago
+        row = {**row, "seal": None, "recorded_at": datetime.now(UTC).isoformat(), **forged}
     columns = ", ".join(row)
     statement = (
         f"insert into hermes_memory.{name} ({columns}) "

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_memory.domain.chain import (
+    FIELDS,
     FIRST,
+    TAKEN,
     Head,
     Link,
     Seal,
@@ -150,6 +152,20 @@ def test_an_erasure_on_record_leaves_the_chain_whole_and_any_other_is_found() ->
     }
     assert said(erased(links, doomed, record=None)[:-1], seals) == {"texts vanished that no erasure is on record for"}
     assert said(vanished, seals) == {"a text vanished without an erasure"}
+
+
+@pytest.mark.parametrize("taken", sorted(TAKEN))
+def test_a_text_that_stands_in_a_tombstone_is_found(taken: str) -> None:
+    links, seals = chain(2)
+    doomed = {links[0].id}
+    bare, *others = erased(links, doomed, record=erasure_record(doomed))
+    kept = tuple(None if name in TAKEN else "kept" for name in FIELDS)
+    planted = tuple("planted" if name == taken else value for name, value in zip(FIELDS, kept, strict=True))
+
+    assert said([replace(bare, fields=kept), *others], seals) == set()
+    assert [(flaw.change, flaw.what) for flaw in verify(THEME, [replace(bare, fields=planted), *others], seals)] == [
+        (bare.id, "a text stands where one was erased")
+    ]
 
 
 @given(texts, texts)

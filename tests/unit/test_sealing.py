@@ -15,7 +15,7 @@ from tests.support.full_disk import no_room_beyond
 
 from hermes_memory.adapters.published_heads import latest, publish, published
 from hermes_memory.application import sealing
-from hermes_memory.application.sealing import MOST_CHANGES, SealStage
+from hermes_memory.application.sealing import MOST_CHANGES, MOST_FORGOTTEN, SealStage
 from hermes_memory.domain.chain import Head
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.ports.seals import Sealed, SealLag
@@ -32,7 +32,7 @@ class Waiting:
 
     def __init__(self, waiting: int = 0, forgotten: int = 0) -> None:
         self.waiting, self.forgotten, self.number, self.away = waiting, forgotten, 0, False
-        self.expired: list[float] = []
+        self.expired: list[int] = []
 
     async def seal(self, most: int) -> Sequence[Sealed]:
         if self.away:
@@ -44,8 +44,8 @@ class Waiting:
         self.number += 1
         return [made(self.number, taken)]
 
-    async def expire(self, keep_days: float, most: int) -> int:
-        self.expired.append(keep_days)
+    async def expire(self, most: int) -> int:
+        self.expired.append(most)
         taken = min(self.forgotten, most)
         self.forgotten -= taken
         return taken
@@ -76,7 +76,7 @@ async def test_all_that_waits_is_sealed_in_parts_and_every_head_published(caplog
     async def keep(sealed: Sequence[Sealed]) -> None:
         heads.extend(sealed)
 
-    stage = SealStage(seals, publish=keep, keep_days=30)
+    stage = SealStage(seals, publish=keep)
     with caplog.at_level(logging.INFO):
         total = await stage.seal()
 
@@ -94,7 +94,7 @@ async def test_it_goes_on_after_the_store_was_away_and_lets_forgotten_texts_go()
     async def keep(sealed: Sequence[Sealed]) -> None:
         heads.extend(sealed)
 
-    stage = SealStage(seals, publish=keep, keep_days=7)
+    stage = SealStage(seals, publish=keep)
     seals.away = True
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stage.run)
@@ -106,7 +106,7 @@ async def test_it_goes_on_after_the_store_was_away_and_lets_forgotten_texts_go()
         await until(lambda: stage.sealed == 5)
         tasks.cancel_scope.cancel()
 
-    assert set(seals.expired) == {7}
+    assert set(seals.expired) == {MOST_FORGOTTEN}
     assert sum(each.changes for each in heads) == 5
 
 
@@ -188,7 +188,7 @@ async def test_heads_that_cannot_be_published_are_kept_for_the_next_time_and_the
     async def keep(sealed: Sequence[Sealed]) -> None:
         publish(path, sealed)
 
-    stage = SealStage(seals, publish=keep, keep_days=30)
+    stage = SealStage(seals, publish=keep)
     with caplog.at_level(logging.WARNING):
         await stage.seal()
         seals.waiting = 3

@@ -24,7 +24,7 @@ from hermes_memory.domain.model import (
     Theme,
     ThemeScope,
 )
-from hermes_memory.domain.visibility import Access, changeable, in_scope, readable, visible
+from hermes_memory.domain.visibility import Access, changeable, in_scope, past_visible, readable, visible
 
 ALICE, BOB = Subject(b"a" * 32), Subject(b"b" * 32)
 MARKETING, SALES = Theme("marketing"), Theme("sales")
@@ -67,6 +67,17 @@ def test_visible_means_mine_or_nobodys_in_a_theme_i_may_read(
     may_read = theme == caller.theme or (theme not in SINKS and (granted or among_agents))
 
     assert visible(theme, subject, caller, access) is (mine or (subject is None and may_read))
+
+
+@given(rows(), callers(), accesses)
+def test_the_past_of_a_row_is_its_own_themes_or_its_own_persons_and_never_wider_than_the_row(
+    row: tuple[Theme, Subject | None], caller: Caller, access: Access
+) -> None:
+    theme, subject = row
+    mine = subject == caller.subject if subject is not None else theme == caller.theme
+
+    assert past_visible(theme, subject, caller) is mine
+    assert visible(theme, subject, caller, access) or not past_visible(theme, subject, caller)
 
 
 @given(rows(), callers(), accesses)

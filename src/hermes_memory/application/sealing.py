@@ -38,13 +38,10 @@ class SealStage:
         sealed: Changes that this process has sealed.
     """
 
-    def __init__(
-        self, seals: Seals, *, publish: Callable[[Sequence[Sealed]], Awaitable[None]], keep_days: float
-    ) -> None:
-        """Seal with `seals`, publish each head, and keep what is forgotten for so many days."""
+    def __init__(self, seals: Seals, *, publish: Callable[[Sequence[Sealed]], Awaitable[None]]) -> None:
+        """Seal with `seals`, publish each head, and let go of what was forgotten long enough ago."""
         self._seals = seals
         self._publish = publish
-        self._keep_days = keep_days
         self._expire_at = 0.0
         self._unpublished: deque[Sealed] = deque(maxlen=MOST_UNPUBLISHED)
         self._obstacle = ""
@@ -118,7 +115,7 @@ class SealStage:
         """Erase what was forgotten long enough ago, a little at a time; return the seconds until the next look."""
         if time.monotonic() < self._expire_at:
             return IDLE_SECONDS
-        erased = await self._seals.expire(self._keep_days, MOST_FORGOTTEN)
+        erased = await self._seals.expire(MOST_FORGOTTEN)
         if erased:
             logger.info("forgotten texts were erased", extra={"action": "history.expired", "changes": erased})
             return GATHER_SECONDS

@@ -261,8 +261,9 @@ class View:
             exclude: Contents not to return.
             window: A session, and the time since when its turns are in view: those are not returned either.
             as_of: Answer from the memory as it stood then, by the database's clock; a naive time counts as UTC. What
-                was changed or forgotten since is found as it was, unless it was erased. Such an answer is found by
-                words alone and cannot be explained.
+                was changed or forgotten since is found as it was, unless it was erased. Of other themes only turns are
+                found: how their durable memories stood is theirs. Such an answer is found by words alone and cannot be
+                explained.
             unasked: Which memories may be shown to an agent that has not asked for any; None when it has. The others
                 have no part in the answer, not even as what corrects or repeats another.
             timeout: Seconds the answer is worth.
@@ -342,12 +343,13 @@ class View:
         """Tell what became of a memory, or of all of a scope, newest change first.
 
         A memory that was forgotten has its history still, until that is erased. Turns never change and have none.
+        What another theme has changed or forgotten is not told, also where its memories may be read.
 
         Args:
             row: The memory; without one all changes of the scope are told.
 
         Raises:
-            NotVisible: There never was such a memory, or the caller may not see it: the two look alike.
+            NotVisible: There never was such a memory, or the caller may not see its past: the two look alike.
             InvalidInput: An argument is unusable.
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
         """

@@ -37,6 +37,7 @@ async def administered(settings: Settings, admin_dsn: str | None) -> AsyncIterat
         runtime_role=settings.runtime_role,
         partitions=settings.partitions or EMBEDDED_PARTITIONS,
         read_policy=settings.read_policy,
+        forgotten_days=settings.forgotten_days,
         generation=None,
     )
     try:

@@ -81,6 +81,7 @@ def _store_host(settings: Settings, embedder: Embedder | None, worker: Worker) -
         runtime_role=settings.runtime_role,
         partitions=settings.partitions or EMBEDDED_PARTITIONS,
         read_policy=settings.read_policy,
+        forgotten_days=settings.forgotten_days,
         generation=(embedder.model, embedder.dimension) if embedder else None,
     )
 
@@ -149,7 +150,7 @@ def _seal_stage(settings: Settings, local: LocalHalf, seals: PostgresSeals, work
     async def published(made: Sequence[Sealed]) -> None:
         await worker.call(lambda: publish(path, made))
 
-    return SealStage(seals, publish=published, keep_days=settings.forgotten_days)
+    return SealStage(seals, publish=published)
 
 
 def _fold_stage(pool: Pool, deliverer: Deliverer) -> FoldStage:

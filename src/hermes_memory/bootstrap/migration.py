@@ -22,7 +22,8 @@ async def migrate(
 
     Args:
         admin_dsn: Connection URL of a role that may create roles, extensions and schemas.
-        settings: The installation's settings; read from their sources by default.
+        settings: The installation's settings; read from their sources by default. What is forgotten keeps its texts
+            for their `forgotten_days` from now on, and as long as before where none are configured.
         runtime_role: Role that the memory logs in as; the configured one by default.
         runtime_password: Password to give it; None leaves what it has.
         partitions: Hash partitions, heeded by the first migration only. 32 by default.
@@ -43,6 +44,7 @@ async def migrate(
             runtime_password=runtime_password,
             partitions=settings.partitions or FLEET_PARTITIONS if partitions is None else partitions,
             read_policy=read_policy or _configured_policy(settings),
+            forgotten_days=_configured_days(settings),
             generation=(embedder.model, embedder.dimension) if embedder else None,
         )
     finally:
@@ -53,3 +55,8 @@ async def migrate(
 def _configured_policy(settings: Settings) -> ReadPolicy | None:
     """Return the read policy that somebody set, None for the default: migrating again must not undo a choice."""
     return settings.read_policy if "read_policy" in settings.model_fields_set else None
+
+
+def _configured_days(settings: Settings) -> float | None:
+    """Return for how long somebody set that forgotten texts are kept, None for the default; see above."""
+    return settings.forgotten_days if "forgotten_days" in settings.model_fields_set else None

@@ -94,6 +94,7 @@ class EmbeddedStore:
         runtime_role: str,
         partitions: int,
         read_policy: ReadPolicy,
+        forgotten_days: float,
         generation: tuple[str, int] | None,
     ) -> None:
         """Serve from `folder`, or from `state_directory` where root must; the rest is for the first migration."""
@@ -102,6 +103,7 @@ class EmbeddedStore:
         self._runtime_role = runtime_role
         self._partitions = partitions
         self._read_policy = read_policy
+        self._forgotten_days = forgotten_days
         self._generation = generation
         self._address: ServerAddress | None = None
         self._closing = False
@@ -127,6 +129,7 @@ class EmbeddedStore:
             runtime_role=self._runtime_role,
             partitions=self._partitions,
             read_policy=self._read_policy,
+            forgotten_days=self._forgotten_days,
             generation=self._generation,
             timeout=ADMIN_SECONDS,
         )

@@ -23,6 +23,13 @@ from uuid import UUID
 FIRST: Final = bytes(32)
 """What the first seal of a theme is chained to."""
 ERASED: Final = "erased"
+FIELDS: Final = (
+    *("theme", "subject", "id", "row", "operation", "change", "target", "before", "after", "origin", "tool", "session"),
+    *("reason", "at", "said_at", "recorded_at", "metadata", "merged_into"),
+)
+"""What the canonical form of a change is made of, in order."""
+TAKEN: Final = frozenset({"before", "after", "tool", "session", "reason", "said_at", "metadata"})
+"""What an erasure takes of it. The rest of a tombstone stays, and nothing binds it any more."""
 _LEAF: Final = b"\x00"
 _NODE: Final = b"\x01"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,7 +41,7 @@ class Link:
     """A change as the chain sees it.
 
     Attributes:
-        fields: What its canonical form is made of, in order; see `canonical_form`.
+        fields: What its canonical form is made of, in the order of `FIELDS`.
         salt: None once its texts were erased.
         row_hash: 32 bytes.
         seal: Number of the seal that it is under, None while it waits for one.
@@ -136,7 +143,11 @@ def verify(theme: str, links: Sequence[Link], seals: Sequence[Seal], published: 
 
 def _altered(theme: str, links: Sequence[Link]) -> Iterator[Flaw]:
     for link in links:
-        if link.salt is not None and row_hash(link.salt, canonical_form(link.fields)) != link.row_hash:
+        if link.salt is None:
+            # Nothing can be hashed any more, so a text here would be whoever's who put it there.
+            if any(value is not None for name, value in zip(FIELDS, link.fields, strict=False) if name in TAKEN):
+                yield Flaw(theme=theme, seal=link.seal, change=link.id, what="a text stands where one was erased")
+        elif row_hash(link.salt, canonical_form(link.fields)) != link.row_hash:
             yield Flaw(theme=theme, seal=link.seal, change=link.id, what="a change was altered")
 
 

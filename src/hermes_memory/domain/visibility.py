@@ -77,6 +77,16 @@ def visible(theme: Theme, subject: Subject | None, caller: Caller, access: Acces
     return readable(theme, caller, access)
 
 
+def past_visible(theme: Theme, subject: Subject | None, caller: Caller) -> bool:
+    """Tell whether the caller may see what a row was: its own theme's and its own person's past only.
+
+    What a theme has forgotten, or put in better words, is not for those who may read what it knows now.
+    """
+    if subject is not None:
+        return same_person(subject, caller)
+    return theme == caller.theme
+
+
 def changeable(theme: Theme, subject: Subject | None, caller: Caller) -> bool:
     """Tell whether the caller may change or remove a row: its own theme only, and nobody else's subject."""
     return theme == caller.theme and (subject is None or subject == caller.subject)

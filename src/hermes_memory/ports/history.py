@@ -1,7 +1,8 @@
 """Reading what became of memories, and how they stood at a moment.
 
-Every method returns only what `hermes_memory.domain.visibility.visible` allows the caller: the history of a memory is
-as private as the memory. `timeout` is the seconds the answer is worth waiting for.
+Every method returns only what `hermes_memory.domain.visibility.past_visible` allows the caller: who may only read a
+theme sees what it knows, and not what it has forgotten. (`stored_at` is about turns as they are: `visible` rules it.)
+`timeout` is the seconds the answer is worth waiting for.
 
 Raises (all methods):
     StoreUnavailable: The database cannot be reached.

@@ -37,8 +37,11 @@ class Seals(Protocol):
         """Seal up to `most` changes, one seal for each theme among them; none while somebody else is sealing."""
         ...
 
-    async def expire(self, keep_days: float, most: int) -> int:
-        """Erase the texts of up to `most` memories that were forgotten longer ago; return the number of changes."""
+    async def expire(self, most: int) -> int:
+        """Erase the texts of up to `most` memories that were forgotten long enough ago; return the number of changes.
+
+        How long they are kept is the store's to know, one number for all who share it: no caller shortens it.
+        """
         ...
 
     async def standing(self, heads: Collection[Head]) -> Sequence[Head]:

@@ -106,6 +106,24 @@ class HistoryContract:
         across = await past.history.recent(ANA_DIRECTLY, SubjectScope(), limit=PLENTY, timeout=PATIENCE)
         assert {c.after for c in across} == {"Ana's code is 4711", "Ana likes tea"}
 
+    async def test_who_may_read_a_theme_is_not_shown_what_it_has_forgotten(self, past: HistoryUnderTest) -> None:
+        row = await _stored(past, "the launch is on 3 May")
+        await _stored(past, "Ana likes tea", ANA_DIRECTLY)
+        then = await past.moment()
+        await past.delivery.apply([remove(by_content("the launch is on 3 May"))])
+
+        for caller in (SALES_DESK, ANA_DIRECTLY):
+            assert list(await past.history.of_row(caller, row, limit=PLENTY, timeout=PATIENCE)) == []
+            for scope in (AllScope(), ThemeScope(theme=MARKETING)):
+                told = await past.history.recent(caller, scope, limit=PLENTY, timeout=PATIENCE)
+                stood = await past.history.entries_at(caller, scope, then, limit=PLENTY, timeout=PATIENCE)
+                assert "the launch is on 3 May" not in {text for c in told for text in (c.before, c.after)}
+                assert "the launch is on 3 May" not in {entry.content for entry in stood}
+        own = await past.history.recent(DESK, AllScope(), limit=PLENTY, timeout=PATIENCE)
+        stood = await past.history.entries_at(DESK, AllScope(), then, limit=PLENTY, timeout=PATIENCE)
+        assert [c.before or c.after for c in own] == ["the launch is on 3 May"] * 2
+        assert [entry.content for entry in stood] == ["the launch is on 3 May"]
+
     async def test_memories_are_told_as_they_stood_at_a_moment(self, past: HistoryUnderTest) -> None:
         before = await past.moment()
         kept = await _stored(past, "the port is 5432", metadata={"page": 3})

@@ -10,7 +10,7 @@ from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.history import Change, ChangeKind
 from hermes_memory.domain.model import NO_METADATA, Caller, Entry, OperationId, RowId, Scope, Target
 from hermes_memory.domain.operations import AddEntry, RemoveEntry, ReplaceEntry
-from hermes_memory.domain.visibility import changeable, in_scope, visible
+from hermes_memory.domain.visibility import changeable, in_scope, past_visible, visible
 
 
 def note(
@@ -96,9 +96,8 @@ class InMemoryHistory:
 
     def _visible(self, caller: Caller) -> Iterator[Change]:
         """Yield the changes that the caller may see, newest first."""
-        access = self._records.access(caller)
         changes = reversed(self._records.history)
-        return (change for change in changes if visible(change.theme, change.subject, caller, access))
+        return (change for change in changes if past_visible(change.theme, change.subject, caller))
 
     def _entry(self, change: Change) -> Entry | None:
         if change.gone or change.after is None or change.said_at is None:

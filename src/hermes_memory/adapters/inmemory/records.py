@@ -62,6 +62,7 @@ class Records:
     Attributes:
         analyze: Turns text into lexemes, repetitions kept.
         now: The clock of leases, waits and grants (aware).
+        forgotten_days: How long what was forgotten keeps its texts.
         entries: In the order in which they were last changed.
         marks: How many entries had been stored or changed when each of them was.
         changes: How many have been until now.
@@ -79,6 +80,7 @@ class Records:
     now: Callable[[], datetime]
     generation: Generation | None
     policy: ReadPolicy
+    forgotten_days: float = 30.0
     entries: dict[RowId, Entry] = field(default_factory=dict)
     turns: dict[RowId, Turn] = field(default_factory=dict)
     entry_keys: dict[EntryKey, RowId] = field(default_factory=dict)

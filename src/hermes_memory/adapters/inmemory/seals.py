@@ -29,11 +29,11 @@ class InMemorySeals:
             batches[change.theme].append(change)
         return [self._seal(theme, changes) for theme, changes in sorted(batches.items())]
 
-    async def expire(self, keep_days: float, most: int) -> int:
-        """Erase what was forgotten longer ago; see `Seals.expire`."""
-        until = self._records.now() - timedelta(days=keep_days)
-        gone = [c.row for c in self._records.history if c.gone and not c.erased and c.recorded_at < until][:most]
-        return self._erase(frozenset(gone))
+    async def expire(self, most: int) -> int:
+        """Erase what was forgotten long enough ago; see `Seals.expire`."""
+        until = self._records.now() - timedelta(days=self._records.forgotten_days)
+        gone = [c.row for c in self._records.history if c.gone and not c.erased and c.recorded_at < until]
+        return self._erase(frozenset([row for row in gone if row not in self._records.entries][:most]))
 
     async def standing(self, heads: Collection[Head]) -> Sequence[Head]:
         """Compare published heads with the chain; see `Seals.standing`."""

@@ -98,6 +98,10 @@ class InMemoryStore:
         """Set which themes read each other."""
         self._records.policy = policy
 
+    def keep_forgotten(self, days: float) -> None:
+        """Set how long what was forgotten keeps its texts."""
+        self._records.forgotten_days = days
+
     def grant(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
         """Let a theme, or somebody in whatever theme, read the subject-less rows of another, for ever or until a time.
 

@@ -33,14 +33,13 @@ from hermes_memory.domain.model import (
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
 
-# Every statement spells out the visibility rule; row-level security repeats it. What tells of an erasure is no change
-# of a memory: it belongs to the chain.
+# Every statement spells out who may see the past of a row, which are fewer than may see the row; row-level security
+# repeats it. What tells of an erasure is no change of a memory: it belongs to the chain.
 OF_ROW: Final[LiteralString] = """
 select h.* from hermes_memory.history h
  where h.row_id = $2 and h.change <> 'erased'
    and ((h.subject <> '' and h.subject = any ($1::bytea[]))
-        or (h.subject = '' and (h.agent_identity = (select hermes_memory.ctx_theme())
-                                or h.agent_identity in (select unnest(hermes_memory.ctx_themes())))))
+        or (h.subject = '' and h.agent_identity = (select hermes_memory.ctx_theme())))
  order by h.recorded_at desc, h.id limit $3"""
 
 OF_OPERATION: Final[LiteralString] = """
@@ -58,13 +57,12 @@ select c.id from hermes_memory.conversations c
 # Where to look: $1 the theme meant, $2 the subjects one may meet there.
 IN_THEME: Final[LiteralString] = """
    and h.agent_identity = $1 and h.subject = any ($2::bytea[])
-   and (h.subject <> '' or $1 = (select hermes_memory.ctx_theme())
-        or $1 in (select unnest(hermes_memory.ctx_themes())))"""
+   and (h.subject <> '' or $1 = (select hermes_memory.ctx_theme()))"""
 OF_SUBJECT: Final[LiteralString] = """
    and $1::text is not null and h.subject = any ($2::bytea[]) and h.subject <> ''"""
 EVERYWHERE: Final[LiteralString] = """
    and ((h.subject <> '' and h.subject = any ($2::bytea[]))
-        or (h.subject = '' and h.agent_identity in (select unnest(hermes_memory.ctx_themes()))))
+        or (h.subject = '' and h.agent_identity = (select hermes_memory.ctx_theme())))
    and (h.agent_identity = $1 or h.agent_identity not in (select s.theme from hermes_memory.sinks s))"""
 
 # $3 the session, null for any, $4 the limit.
@@ -89,8 +87,8 @@ latest as (
 select l.row_id, l.agent_identity, l.subject, l.target, l.new_content, l.said_at, l.at, l.origin, l.session_id,
        f.metadata as came_with
   from latest l left join seen f
-    on f.row_id = l.row_id and f.agent_identity = l.agent_identity and f.change = 'added'
- where l.change <> 'removed' and l.merged_into is null and l.new_content is not null
+    on f.row_id = l.row_id and f.agent_identity = l.agent_identity and f.change = 'added' and f.erasure is null
+ where l.change <> 'removed' and l.merged_into is null and l.new_content is not null and l.erasure is null
    and ($3::text is null or l.session_id = $3)
  order by l.recorded_at desc, l.row_id limit $4""",
 )

@@ -69,6 +69,7 @@ async def migrate(
     runtime_password: str | None = None,
     partitions: int = FLEET_PARTITIONS,
     read_policy: ReadPolicy | None = None,
+    forgotten_days: float | None = None,
     generation: tuple[str, int] | None = None,
     timeout: float = 300.0,
 ) -> MigrationReport:
@@ -82,6 +83,8 @@ async def migrate(
         runtime_password: Password to give it; None leaves what it has.
         partitions: Hash partitions of each row-bearing table, 1 to 256. Only the first migration heeds it.
         read_policy: Which themes read each other from now on; None keeps what holds, at first `ReadPolicy.OPEN`.
+        forgotten_days: Days, 0 to 36,500, that what is forgotten keeps its texts from now on; None keeps what holds, at
+            first 30.
         generation: Model and dimension of an embedding generation to make, unless there is one. The first one made is
             used at once.
         timeout: Seconds to wait for a single statement, the wait for another migration included.
@@ -96,7 +99,7 @@ async def migrate(
     async with _admin(admin_dsn, timeout) as connection:
         await _prepare_repeatedly(connection, runtime_role, runtime_password)
         applied = [m.name for m in shipped() if await _apply(connection, m, partitions)]
-        facts = await _finish(connection, runtime_role, read_policy, generation)
+        facts = await _finish(connection, runtime_role, read_policy, forgotten_days, generation)
         async with _locked(connection):
             warnings = await tighten(connection, runtime_role)
     return MigrationReport(
@@ -186,13 +189,19 @@ async def _apply(connection: Connection, migration: Migration, partitions: int) 
 
 
 async def _finish(
-    connection: Connection, runtime_role: str, read_policy: ReadPolicy | None, generation: tuple[str, int] | None
+    connection: Connection,
+    runtime_role: str,
+    read_policy: ReadPolicy | None,
+    forgotten_days: float | None,
+    generation: tuple[str, int] | None,
 ) -> asyncpg.Record:
-    """Settle policy and generation, then the grants, which also cover the generation's tables."""
+    """Settle policy, retention and generation, then the grants, which also cover the generation's tables."""
     async with _locked(connection):
         await connection.execute(f"set local role {identifier(OWNER)}")
         if read_policy is not None:
             await connection.execute("update hermes_memory.installation set read_policy = $1", str(read_policy))
+        if forgotten_days is not None:
+            await connection.execute("update hermes_memory.installation set forgotten_days = $1", forgotten_days)
         if generation is not None and not await _has_generation(connection, *generation):
             await connection.fetchval("select hermes_memory.make_generation($1, $2)", *generation)
         await connection.execute("select hermes_memory.admit_runtime($1)", runtime_role)

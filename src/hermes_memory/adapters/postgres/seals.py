@@ -11,7 +11,7 @@ from hermes_memory.domain.chain import Head
 from hermes_memory.ports.seals import Sealed, SealLag
 
 SEAL: Final[LiteralString] = "select theme, seal, changes, chained, at from hermes_memory.seal_history($1)"
-EXPIRE: Final[LiteralString] = "select hermes_memory.expire_forgotten($1, $2)"
+EXPIRE: Final[LiteralString] = "select hermes_memory.expire_forgotten($1)"
 HEADS: Final[LiteralString] = "select theme, seal, chained from hermes_memory.seal_heads($1::text[], $2::bigint[])"
 LAG: Final[LiteralString] = "select waiting, oldest from hermes_memory.seal_lag()"
 
@@ -41,10 +41,10 @@ class PostgresSeals:
             for record in made
         ]
 
-    async def expire(self, keep_days: float, most: int) -> int:
-        """Erase what was forgotten longer ago; see `Seals.expire`."""
+    async def expire(self, most: int) -> int:
+        """Erase what was forgotten long enough ago; see `Seals.expire`."""
         async with self._pool.transaction(None, timeout=self._timeout) as transaction:
-            erased: int = await transaction.fetch_value(EXPIRE, keep_days, most)
+            erased: int = await transaction.fetch_value(EXPIRE, most)
         return erased
 
     async def standing(self, heads: Collection[Head]) -> Sequence[Head]:

@@ -60,10 +60,19 @@ select p.polname || ' on ' || c.relname as name
      then '((subjectIN(SELECTunnest(ctx_subjects())))OR((subject=''\x'')AND((agent_identity=(SELECTctx_theme()))'
           'OR(agent_identityIN(SELECTunnest(ctx_themes()))))))'
      else '(agent_identityIN(SELECTunnest(ctx_themes())))' end as visible) w
+ cross join lateral (
+   select case when c.relname = 'history'
+     then '((subjectIN(SELECTunnest(ctx_subjects())))OR((subject=''\x'')AND(agent_identity=(SELECTctx_theme()))))'
+     else w.visible end as read,
+     case when c.relname = 'history'
+     then left(w.own, -1) || 'AND(sealISNULL)AND(erasureISNULL)AND(saltISNOTNULL)AND(change<>''erased'')'
+          'AND((recorded_at>=(clock_timestamp()-make_interval(mins=>5)))'
+          'AND(recorded_at<=(clock_timestamp()+make_interval(mins=>5)))))'
+     else w.own end as added) o
  where c.relnamespace = 'hermes_memory'::regnamespace and p.polpermissive
    and (p.polroles <> '{0}'::oid[]
         or concat_ws(' ', p.polname, p.polcmd, e.found, e.checked) collate "C" not in (
-          concat_ws(' ', 'wall_read', 'r', w.visible), concat_ws(' ', 'wall_add', 'a', w.own),
+          concat_ws(' ', 'wall_read', 'r', o.read), concat_ws(' ', 'wall_add', 'a', o.added),
           concat_ws(' ', 'wall_change', 'w', w.own), concat_ws(' ', 'wall_remove', 'd', w.own))
         or (p.polcmd = 'a') is distinct from (e.checked is not null))
  order by 1""",

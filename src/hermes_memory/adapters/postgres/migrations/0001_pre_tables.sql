@@ -11,6 +11,9 @@ create table hermes_memory.installation (
   partitions int not null check (partitions between 1 and 256),
   read_policy text not null default 'open' check (read_policy in ('open', 'grants', 'own')),
   active_generation int,
+  -- How long what was forgotten keeps its texts. One number for all who share the database: nobody's settings but the
+  -- owner's shorten what others may still bring back.
+  forgotten_days double precision not null default 30 check (forgotten_days between 0 and 36500),
   installed_at timestamptz not null default now()
 );
 insert into hermes_memory.installation (partitions) values (current_setting('hermes_memory.partitions')::int);

@@ -68,11 +68,24 @@ begin
   execute format($p$create policy wall_remove on hermes_memory.%I for delete using
     (agent_identity = (select hermes_memory.ctx_theme())
      and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded);
+  -- What a theme has forgotten is shown to nobody who may only read it. What is noted is new and whole: no seal is
+  -- chosen, no erasure claimed and no time but the present one.
+  if guarded = 'history' then
+    alter policy wall_read on hermes_memory.history using
+      (subject in (select unnest(hermes_memory.ctx_subjects()))
+       or (subject = '' and agent_identity = (select hermes_memory.ctx_theme())));
+    alter policy wall_add on hermes_memory.history with check
+      (agent_identity = (select hermes_memory.ctx_theme())
+       and (subject = '' or subject = (select hermes_memory.ctx_subject()))
+       and seal is null and erasure is null and salt is not null and change <> 'erased'
+       and recorded_at between clock_timestamp() - make_interval(mins => 5)
+                           and clock_timestamp() + make_interval(mins => 5));
+  end if;
 end $$;
 
 select hermes_memory.raise_wall(guarded)
   from unnest(array['memory_entries', 'sessions', 'conversations', 'term_blocks', 'embedding_jobs', 'inbox',
-                    'memory_agent_edges', 'history']) as guarded;
+                    'memory_agent_edges']) as guarded;
 
 -- The registry has no subjects: one sees the themes one may read and keeps one's own line.
 alter table hermes_memory.memory_agents enable row level security;

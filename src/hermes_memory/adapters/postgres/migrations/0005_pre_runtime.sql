@@ -41,5 +41,5 @@ begin
        hermes_memory.change_form(text, bytea, uuid, uuid, uuid, text, text, text, text, text, text, text, text,
                                  timestamptz, timestamptz, timestamptz, jsonb, uuid),
        hermes_memory.seal_history(int), hermes_memory.seal_heads(text[], bigint[]), hermes_memory.seal_lag(),
-       hermes_memory.expire_forgotten(double precision, int) to %I', runtime_role);
+       hermes_memory.expire_forgotten(int) to %I', runtime_role);
 end $$;

@@ -9,6 +9,11 @@ alter table hermes_memory.history
   add column merged_into uuid,
   add column recorded_at timestamptz not null default clock_timestamp(),
   add column erasure uuid;
+-- The hash of a tombstone cannot be tried any more, so nothing may be told in what it was made of.
+alter table hermes_memory.history add constraint tombstones_tell_nothing
+  check (salt is not null or (old_content is null and new_content is null and tool is null and session_id is null
+                              and reason is null and said_at is null and metadata is null));
+select hermes_memory.raise_wall('history');
 drop index hermes_memory.history_row;
 create index history_of_row on hermes_memory.history (row_id, agent_identity, recorded_at);
 create index history_operation on hermes_memory.history (agent_identity, operation);
@@ -143,13 +148,15 @@ begin
   return cardinality(taken);
 end $$;
 
--- Erases the history of up to so many entries that were forgotten longer ago than they are to be kept; returns the
--- number of changes. Nothing that is still remembered is touched.
-create function hermes_memory.expire_forgotten(keep_days double precision, most int) returns bigint
+-- Erases the history of up to so many entries that were forgotten longer ago than the installation keeps them; returns
+-- the number of changes. Nothing that is still remembered is touched, whatever its history says.
+create function hermes_memory.expire_forgotten(most int) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   gone record;
   erased bigint := 0;
+  until timestamptz := clock_timestamp() - make_interval(secs => 86400 * (select i.forgotten_days
+                                                                            from hermes_memory.installation i));
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('hermes_memory forgotten', 0)) then
     return 0;
@@ -158,7 +165,9 @@ begin
     select f.agent_identity, array_agg(h.id) as ids
       from (select g.agent_identity, g.row_id from hermes_memory.history g
              where g.erasure is null and (g.change = 'removed' or g.merged_into is not null)
-               and g.recorded_at < clock_timestamp() - make_interval(secs => keep_days * 86400)
+               and g.recorded_at < until
+               and not exists (select from hermes_memory.memory_entries e
+                                where e.agent_identity = g.agent_identity and e.id = g.row_id)
              order by g.recorded_at limit most) f
       join hermes_memory.history h on h.agent_identity = f.agent_identity and h.row_id = f.row_id and h.erasure is null
      group by f.agent_identity order by f.agent_identity
