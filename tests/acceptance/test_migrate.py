@@ -11,6 +11,8 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+import hermes_memory
+from hermes_memory import Settings
 from hermes_memory.adapters.postgres import migrator
 from hermes_memory.adapters.postgres.ledger import shipped
 from hermes_memory.adapters.postgres.migrator import MigrationReport, migrate
@@ -103,8 +105,8 @@ async def test_how_long_forgotten_texts_are_kept_is_set_by_who_migrates_and_kept
     kept = "select forgotten_days from hermes_memory.installation"
     await _migrate(empty)
     first = await empty.administer(kept)
-    await _migrate(empty, forgotten_days=7.5)
-    await _migrate(empty)
+    for configured in (Settings(embedder="none", forgotten_days=7.5), Settings(embedder="none")):
+        await hermes_memory.migrate(empty.admin_dsn, settings=configured, runtime_role=empty.role)
 
     assert (first, await empty.administer(kept)) == (30.0, 7.5)
 
