@@ -119,7 +119,8 @@ class Settings(BaseSettings):
         None, ge=1, le=256, description="Hash partitions, fixed at the first migration. Default 8 embedded, 32 else."
     )
     read_policy: ReadPolicy = Field(
-        ReadPolicy.OPEN, description="Which ordinary themes read each other: open, grants or own. Set by migrate."
+        ReadPolicy.OPEN,
+        description="Which other themes agents at work for themselves read: open, grants or own. Set by migrate.",
     )
     runtime_role: str = Field(
         "hermes_memory_app",

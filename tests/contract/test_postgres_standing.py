@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from hermes_memory.adapters.postgres.context import opening
 from hermes_memory.adapters.postgres.reader import MARKS, STANDING
+from hermes_memory.adapters.postgres.rows import persons
 from hermes_memory.domain.model import Caller
 from hermes_memory.testing.making import DESK, DESK_WITH_ANA, MARKETING, PATIENCE, SALES_DESK, add, record, said
 from tests.support.postgres import TestServer
@@ -63,7 +64,7 @@ async def test_one_partition_is_planned_and_no_more_is_read_than_what_is_asked_f
         *(add_id for (add_id,) in await _ids(installation, "memory_entries")),
         *(turn_id for (turn_id,) in await _ids(installation, "conversations")),
     ]
-    text = await plan(installation, caller, caller.subject or b"", MARKETING, MARKS, [MARKETING], kept)
+    text = await plan(installation, caller, persons(caller), MARKETING, MARKS, [MARKETING], kept)
     scans = [node for node in nodes(json.loads(text)[0]["Plan"]) if "Relation Name" in node]
     of_rows = [node for node in scans if str(node["Relation Name"]).startswith(("memory_entries", "conversations"))]
 

@@ -17,6 +17,7 @@ from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.spool.codec import encode
 from hermes_memory.application.accept import Acceptor, CapturePolicy, Said
 from hermes_memory.bootstrap.home import open_local_half
+from hermes_memory.domain.cleaning import CUT_MARKER
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, Origin, Role, SessionId, Target, Theme
 from hermes_memory.domain.operations import AddEntry, ByContent, BySubstring, Operation, RecordTurns, RemoveEntry
@@ -82,6 +83,17 @@ def test_no_secret_reaches_the_spool_wherever_it_stands(redacting: Desk) -> None
     written = b"".join(map(encode, accept_everywhere(redacting.acceptor)))
 
     assert [mark.encode() in written for mark in (SECRET, NAMED, "73519024")] == [False] * 3
+
+
+def test_a_secret_across_the_cut_of_a_long_text_is_taken_out_whole(redacting: Desk) -> None:
+    address, most = "postgresql://app:S3cretPw99@db.example/app", CapturePolicy().max_chars
+    for kept in range(len(address) + len(CUT_MARKER)):
+        text = ("word " * most)[: most - kept - 1] + " " + address + " and more" * 9
+        turns = redacting.acceptor.turns(DESK, [Said(role=Role.USER, content=text)])
+
+        assert turns is not None
+        assert "S3c" not in turns.turns[0].content
+        assert len(turns.turns[0].content) <= most
 
 
 def test_an_installation_may_keep_them() -> None:

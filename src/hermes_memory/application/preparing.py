@@ -9,13 +9,15 @@ from typing import Final, assert_never
 
 from hermes_memory.application.secret_guard import SecretGuard
 from hermes_memory.domain.characters import shows
-from hermes_memory.domain.cleaning import clean_metadata, clean_text
+from hermes_memory.domain.cleaning import CUT_MARKER, clean_metadata, clean_text
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import NO_METADATA, Metadata
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
-from hermes_memory.domain.scrubbing import scrub
+from hermes_memory.domain.scrubbing import cut, scrub
 
 ENTRY_MAX_CHARS: Final = 65_536
+LOOKED_BEYOND: Final = 4096
+"""Characters after the cut of a long text that are searched for the rest of a secret."""
 EARLIEST: Final = datetime(2, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(9998, 12, 31, tzinfo=UTC)
 
@@ -28,8 +30,10 @@ class Preparing:
         self._secrets = secrets
 
     def text(self, value: object, max_chars: int) -> str:
-        """Return a text cut at `max_chars` characters, "" for nothing that shows. Marks of secrets may add to it."""
-        text = self._secrets.kept(clean_text(value, max_chars=max_chars)).strip()
+        """Return a text cut at `max_chars` characters, "" for nothing that shows."""
+        # A secret across the cut is known by what follows it: so a piece more is looked at than is kept.
+        text = self._secrets.kept(clean_text(value, max_chars=max_chars + LOOKED_BEYOND))
+        text = cut(text, max_chars, CUT_MARKER).strip()
         return text if shows(text) else ""
 
     def content(self, value: object) -> str:

@@ -128,7 +128,7 @@ def _lines(grants: Sequence[StandingGrant], policy: ReadPolicy) -> Iterator[str]
     from hermes_memory.bootstrap.home import utc_now  # noqa: PLC0415 - the host imports this at every start
 
     now = utc_now()
-    yield f"read policy {policy}; {len(grants)} grants"
+    yield f"read policy {policy}; grants: {len(grants)}"
     for each in grants:
         end = "expired" if each.expired(now) else _until(each.grant)
         yield f"{each.grant.source:24} may be read by {_reader(each.grant)} {end}, granted by {each.granted_by}"

@@ -148,7 +148,7 @@ class MemoryRemember(_Arguments):
 
 
 class MemoryForget(_Arguments):
-    """Delete one entry of this agent's long-term memory, for good.
+    """Delete one entry of this agent's long-term memory: it is found no more.
 
     Use it when the user asks to forget something, or when an entry is wrong. Give the id from recall_memory or
     memory_profile, or else the entry's whole content, word for word.
