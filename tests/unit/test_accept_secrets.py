@@ -91,7 +91,7 @@ def test_a_secret_across_the_cut_of_a_long_text_is_taken_out_whole(redacting: De
         text = ("word " * most)[: most - kept - 1] + " " + address + " and more" * 9
         turns = redacting.acceptor.turns(DESK, [Said(role=Role.USER, content=text)])
 
-        assert turns is not None
+        assert isinstance(turns, RecordTurns)
         assert "S3c" not in turns.turns[0].content
         assert len(turns.turns[0].content) <= most
 
