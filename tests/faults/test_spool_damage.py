@@ -112,7 +112,13 @@ def lie_about_the_size(path: Path) -> None:
     overwrite(path, 28, (1_000_000).to_bytes(4, "big"))
 
 
-@pytest.mark.parametrize("damage", [smash_header, zero_first_page, name_no_database, lie_about_the_size])
+def name_another_format(path: Path) -> None:
+    overwrite(path, 44, (9).to_bytes(4, "big"))
+
+
+@pytest.mark.parametrize(
+    "damage", [smash_header, zero_first_page, name_no_database, lie_about_the_size, name_another_format]
+)
 @pytest.mark.parametrize("leave", [closed_spool, crashed_spool])
 def test_nothing_is_lost_with_the_first_page(
     tmp_path: Path, leave: Callable[[Path], list[Operation]], damage: Callable[[Path], None]

@@ -13,7 +13,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, cast
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
@@ -278,6 +278,8 @@ TestFaultySpoolHistories.settings = settings(
     max_examples=30,
     stateful_step_count=25,
     deadline=None,
+    # A history is told as it was found: to shorten one takes minutes, and the guard against hanging ends it first.
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

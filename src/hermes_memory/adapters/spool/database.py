@@ -103,6 +103,9 @@ SYNCHRONOUS: Final[dict[Synchronous, str]] = {
 CHECKED_BYTES = 8 * 1024 * 1024
 """Files up to this size are walked through when they are opened, which takes some 20 ms. Damage in a larger one is
 met where it is read, by SQLite or by the checksum of the row."""
+COMPARED_BYTES = 1024 * 1024
+"""Files up to this size are also compared with their indexes, which takes three times as long: a wrong entry would hide
+a row."""
 _CHECK: Final = "PRAGMA quick_check(1)"
 _THOROUGH_CHECK: Final = "PRAGMA integrity_check(1)"
 _CONSISTENT: Final = """
@@ -169,7 +172,8 @@ def open_checked(path: Path, synchronous: Synchronous, *, thorough: bool = False
 def _check(connection: sqlite3.Connection, size: int, *, thorough: bool) -> None:
     if size > CHECKED_BYTES and not thorough:
         return
-    if connection.execute(_THOROUGH_CHECK if thorough else _CHECK).fetchone() != ("ok",):
+    whole = thorough or size <= COMPARED_BYTES
+    if connection.execute(_THOROUGH_CHECK if whole else _CHECK).fetchone() != ("ok",):
         raise Damaged
     if connection.execute(_CONSISTENT).fetchone() != (1,):
         raise Damaged

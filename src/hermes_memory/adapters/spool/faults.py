@@ -50,6 +50,8 @@ _BY_CODE: Final = {
     23: Fault.UNAVAILABLE,  # AUTH
     26: Fault.DAMAGED,  # NOTADB
 }
+_OTHER_FORMAT: Final = "unsupported file format"
+"""What SQLite says of a header that no version of it writes; it has no code of its own."""
 
 
 def fault_of(error: Trouble) -> Fault:
@@ -61,4 +63,6 @@ def fault_of(error: Trouble) -> Fault:
     code = getattr(error, "sqlite_errorcode", None)
     if not isinstance(code, int):
         return Fault.DOUBTFUL
+    if str(error) == _OTHER_FORMAT:
+        return Fault.DAMAGED
     return _BY_EXTENDED_CODE.get(code) or _BY_CODE.get(code & 0xFF, Fault.DOUBTFUL)

@@ -6,9 +6,10 @@
 create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision, context_characters int)
 returns table (agent_identity text, row_id uuid, generation int, subject bytea, kind text, content text,
                content_hash bytea, attempts int, previous text, previous_hash bytea)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 begin
-  -- EXECUTE plans for the values at hand: a cached plan would expect any number of jobs and scan them all.
+  -- EXECUTE plans for the values at hand: a cached plan would expect any number of jobs and scan them all, as any plan
+  -- may that is made while the table's statistics are behind.
   return query execute $q$
     with due as materialized (
       select j.agent_identity, j.row_id, j.generation from hermes_memory.embedding_jobs j
