@@ -116,8 +116,13 @@ def name_another_format(path: Path) -> None:
     overwrite(path, 44, (9).to_bytes(4, "big"))
 
 
+def bid_not_to_write(path: Path) -> None:
+    overwrite(path, 18, bytes([66]))
+
+
 @pytest.mark.parametrize(
-    "damage", [smash_header, zero_first_page, name_no_database, lie_about_the_size, name_another_format]
+    "damage",
+    [smash_header, zero_first_page, name_no_database, lie_about_the_size, name_another_format, bid_not_to_write],
 )
 @pytest.mark.parametrize("leave", [closed_spool, crashed_spool])
 def test_nothing_is_lost_with_the_first_page(

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
 
 from hermes_memory.adapters.spool.changes import insert_rescued
+from hermes_memory.adapters.spool.faults import READONLY
 from hermes_memory.adapters.spool.files import check_file, open_private, sync_directory
 from hermes_memory.adapters.spool.row import Damaged, Row, Totals
 from hermes_memory.domain.errors import ConfigurationError
@@ -108,6 +109,7 @@ COMPARED_BYTES = 1024 * 1024
 a row."""
 _CHECK: Final = "PRAGMA quick_check(1)"
 _THOROUGH_CHECK: Final = "PRAGMA integrity_check(1)"
+_WRITE_NOTHING: Final = "DELETE FROM operations WHERE 0"
 _CONSISTENT: Final = """
     SELECT typeof(last_sequence) = 'integer'
        AND last_sequence BETWEEN (SELECT coalesce(max(sequence), 0) FROM operations) AND 9007199254740991
@@ -146,7 +148,7 @@ def open_checked(path: Path, synchronous: Synchronous, *, thorough: bool = False
     """Open an existing spool file and make sure that it is sound, as far as that can be told at once.
 
     Args:
-        thorough: Look at every page whatever the size, and compare the indexes with the tables.
+        thorough: Look at every page whatever the size, compare the indexes with the tables, and begin to write.
 
     Raises:
         Damaged: It is not.
@@ -163,6 +165,8 @@ def open_checked(path: Path, synchronous: Synchronous, *, thorough: bool = False
             connection.execute(statement).fetchall()
         _check_schema(connection)
         _check(connection, path.stat().st_size, thorough=thorough)
+        if thorough:
+            _check_writable(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -177,6 +181,16 @@ def _check(connection: sqlite3.Connection, size: int, *, thorough: bool) -> None
         raise Damaged
     if connection.execute(_CONSISTENT).fetchone() != (1,):
         raise Damaged
+
+
+def _check_writable(connection: sqlite3.Connection, path: Path) -> None:
+    """Make sure that a file which may be written does not bid SQLite not to."""
+    try:
+        connection.execute(_WRITE_NOTHING)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == READONLY and os.access(path, os.W_OK):
+            raise Damaged from error
+        raise
 
 
 def _check_format(connection: sqlite3.Connection) -> None:

@@ -34,14 +34,19 @@ UNSOUND: Final = (Damaged, sqlite3.DatabaseError, UnicodeDecodeError)
 """What opening a file raises that may be damaged."""
 
 _IOERR_SHMSIZE: Final = 4874
+READONLY: Final = 8
 _READONLY_DBMOVED: Final = 1032
-_BY_EXTENDED_CODE: Final = {_IOERR_SHMSIZE: Fault.FULL, _READONLY_DBMOVED: Fault.MOVED}
+_BY_EXTENDED_CODE: Final = {
+    READONLY: Fault.DOUBTFUL,  # the medium, or a header that bids SQLite not to write
+    _IOERR_SHMSIZE: Fault.FULL,
+    _READONLY_DBMOVED: Fault.MOVED,
+}
 _BY_CODE: Final = {
     3: Fault.UNAVAILABLE,  # PERM
     5: Fault.UNAVAILABLE,  # BUSY
     6: Fault.UNAVAILABLE,  # LOCKED
     7: Fault.UNAVAILABLE,  # NOMEM
-    8: Fault.UNAVAILABLE,  # READONLY
+    READONLY: Fault.UNAVAILABLE,
     9: Fault.UNAVAILABLE,  # INTERRUPT
     11: Fault.DAMAGED,  # CORRUPT
     13: Fault.FULL,
