@@ -68,14 +68,20 @@ async def refill(database: Installation, path: Path) -> dict[str, int]:
 
 @pytest.mark.timeout(300)
 async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
-    template: Installation, served: Path, configure: Callable[..., None], command: Callable[..., Ran],
-    database: Installation, tmp_path: Path,
+    template: Installation,
+    served: Path,
+    configure: Callable[..., None],
+    command: Callable[..., Ran],
+    database: Installation,
+    tmp_path: Path,
 ) -> None:
     configure(embedder="local")
     await lived()
     first, second, text = (tmp_path / name for name in ("first.jsonl", "second.jsonl", "text.jsonl"))
     out = ("export", "jsonl", "--admin-dsn")
-    exported = await anyio.to_thread.run_sync(command, *out, database.admin_dsn, "--vectors", "-o", str(first), "--json")
+    exported = await anyio.to_thread.run_sync(
+        command, *out, database.admin_dsn, "--vectors", "-o", str(first), "--json"
+    )
     assert exported.code == DONE, exported.err
     async with template.copy() as other:
         stored = await refill(other, first)
@@ -100,9 +106,14 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
     assert stat.S_IMODE(first.stat().st_mode) == 0o600
     assert exported.document["counts"] == lines[-1]["counts"]
     assert lines[-1]["counts"] == {"theme": 2, "entry": 3, "session": 2, "turn": 71, "delegation": 0, "change": 6}
-    assert stored == {**{kind: kinds.count(kind) for kind in ("theme", "entry", "session", "turn", "change")}, "known": 0}
+    assert stored == {
+        **{kind: kinds.count(kind) for kind in ("theme", "entry", "session", "turn", "change")},
+        "known": 0,
+    }
     assert again == {**dict.fromkeys(("theme", "entry", "session", "turn", "change"), 0), "known": len(lines) - 2}
-    assert all(len(line["vectors"][0]) * 3 // 8 >= LOCAL_DIMENSION for line in lines if line["kind"] in ("entry", "turn"))
+    assert all(
+        len(line["vectors"][0]) * 3 // 8 >= LOCAL_DIMENSION for line in lines if line["kind"] in ("entry", "turn")
+    )
     assert waiting == 0
     assert PHONE not in first.read_text()
     assert "vectors" not in text.read_text().partition("\n")[2]
@@ -119,7 +130,11 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
 ) -> None:
     at = "2024-05-03T10:00:00+00:00"
     entry: dict[str, Any] = {
-        **{"kind": "entry", "theme": "marketing", "subject": None, "target": "memory", "origin": "import"},
+        "kind": "entry",
+        "theme": "marketing",
+        "subject": None,
+        "target": "memory",
+        "origin": "import",
         **dict.fromkeys(("tool", "session", "source")),
         **dict.fromkeys(("said_at", "created_at", "updated_at"), at),
         "metadata": {},

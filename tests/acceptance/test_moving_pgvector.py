@@ -78,7 +78,9 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
     assert nothing == []
     assert before == after
     assert moved.document["source"] == {
-        "memory_entries": len(theirs), "conversations": len(said), "memory_agent_edges": len(edges)
+        "memory_entries": len(theirs),
+        "conversations": len(said),
+        "memory_agent_edges": len(edges),
     }
     assert moved.document["stored"] == {"entry": len(theirs), "turn": len(said), "delegation": len(edges)}
     assert dry.document["would_store"] == moved.document["stored"]
@@ -121,7 +123,7 @@ def compared_entry(row: Any) -> tuple[Any, ...]:
 def compare_vectors(theirs: str | None, ours: list[float] | None) -> None:
     """What it stored without a vector, as it does at a shutdown, waits for one here."""
     if theirs is None or ours is None:
-        assert theirs is ours
+        assert (theirs, ours) == (None, None)
         return
     wanted = [float(number) for number in theirs[1:-1].split(",")]
     assert len(wanted) == len(ours) == DIMENSION

@@ -12,8 +12,8 @@ from hermes_memory.adapters.postgres.witness import PostgresWitness
 from hermes_memory.adapters.secret_tally import FileSecretTally
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.application.exporting.jsonl import Exported, export_jsonl
-from hermes_memory.application.importing.jsonl import Imported, JsonlImport
 from hermes_memory.application.importing.converting import Converter
+from hermes_memory.application.importing.jsonl import Imported, JsonlImport
 from hermes_memory.application.importing.owners import Owners
 from hermes_memory.application.importing.run import Import, Moved
 from hermes_memory.application.importing.vectors import VectorPassage
@@ -24,6 +24,7 @@ from hermes_memory.bootstrap.container import Container
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half, state_folder, utc_now
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.model import Theme
+from hermes_memory.domain.subject_keys import subject_of_key
 from hermes_memory.ports.sources import Source
 from hermes_memory.settings import Settings
 
@@ -90,6 +91,7 @@ async def import_source(
     source: AbstractAsyncContextManager[Source],
     *,
     default_theme: str,
+    subject_key: str | None = None,
     model: str | None = None,
     dry_run: bool = False,
     progress: Callable[[int], object] = lambda _: None,
@@ -98,6 +100,7 @@ async def import_source(
 
     Args:
         default_theme: Whose what has no agent's name becomes.
+        subject_key: The key of the person or group to whom all of it is kept; personal data, of which nothing stays.
         model: Which model made the source's vectors. Those of the model in use here are taken over.
 
     Raises:
@@ -105,7 +108,8 @@ async def import_source(
         StoreUnavailable, SchemaNotApplied: One of the two does not serve.
     """
     async with _usable(settings) as (half, container), source as opened:
-        owners = Owners(policy=half.identities, secret=half.secret, default=default_theme)
+        subject = None if subject_key is None else subject_of_key(half.secret, subject_key)
+        owners = Owners(policy=half.identities, secret=half.secret, default=default_theme, subject=subject)
         converter = Converter(
             opened.name, owners, half.acceptor.preparing, now=utc_now, turn_chars=settings.turn_max_chars
         )

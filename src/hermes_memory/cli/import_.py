@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ from hermes_memory.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hermes_memory.application.importing.jsonl import Imported
+    from hermes_memory.settings import Settings
 
 SHOWN: Final = 20
 """Refused lines that are printed; `--json` tells all."""
@@ -42,22 +44,12 @@ def register(verbs: Any) -> None:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Import a file. 1: lines were refused. 3: the file is not whole, or something is not to be found afterwards."""
-    from hermes_memory.bootstrap.moving import import_memory  # noqa: PLC0415 - the host imports this at every start
-
     settings = settings_for(given)
     if given.file != "-" and not Path(given.file).is_file():
         raise InvalidInput(f"there is no file {given.file}")
 
-    async def imported() -> Imported:
-        with (
-            nullcontext(sys.stdin.buffer) if given.file == "-" else Path(given.file).open("rb") as lines,
-            Progress("imported") as progress,
-        ):
-            return await import_memory(
-                settings, given.admin_dsn, lines, dry_run=given.dry_run, progress=progress.advance
-            )
-
-    done = anyio.run(imported)
+    with nullcontext(sys.stdin.buffer) if given.file == "-" else Path(given.file).open("rb") as lines:
+        done = _import(settings, given, lines)
     if given.as_json:
         print_json(done)
     else:
@@ -66,6 +58,18 @@ def carry_out(given: argparse.Namespace) -> int:
     if done.refused:
         return ERROR
     return WORK_REMAINS if done.missing or not done.whole else DONE
+
+
+def _import(settings: Settings, given: argparse.Namespace, lines: Iterable[bytes]) -> Imported:
+    from hermes_memory.bootstrap.moving import import_memory  # noqa: PLC0415 - the host imports this at every start
+
+    async def imported() -> Imported:
+        with Progress("imported") as progress:
+            return await import_memory(
+                settings, given.admin_dsn, lines, dry_run=given.dry_run, progress=progress.advance
+            )
+
+    return anyio.run(imported)
 
 
 def _lines(done: Imported, *, dry_run: bool) -> list[str]:

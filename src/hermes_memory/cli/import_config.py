@@ -16,7 +16,9 @@ from hermes_memory.domain.errors import InvalidInput
 
 def register(sources: Any) -> None:
     """Add the converter."""
-    parser = sources.add_parser("pgvector-config", help="convert the settings of hermes-memory-pgvector; changes nothing")
+    parser = sources.add_parser(
+        "pgvector-config", help="convert the settings of hermes-memory-pgvector; changes nothing"
+    )
     parser.add_argument("config", metavar="FILE", type=Path, help="the host's config.yaml, or its section alone")
     home_option(parser)
     json_option(parser)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from hermes_memory.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hermes_memory.application.importing.run import Moved
+    from hermes_memory.domain.foreign import Foreign
     from hermes_memory.ports.sources import Source
 
 SHOWN: Final = 20
@@ -32,6 +34,27 @@ def register(sources: Any) -> None:
     pgvector.add_argument(
         "--model", metavar="NAME", help="the model of its vectors; those of the model in use here are taken over"
     )
+    for name, help_text, opens in (
+        ("mem0", "the JSON that mem0 gives when asked for all memories", _mem0),
+        ("tablestore", "the JSON listing of a Tablestore memory store", _tablestore),
+    ):
+        listing = _file(_add(sources, name, help_text, opens), "FILE", "the file")
+        listing.add_argument(
+            "--user", metavar="ID", help="the memories of this user alone, by the id that it has there"
+        )
+    _file(_add(sources, "holographic", "the facts of the host's holographic memory", _holographic), "FILE", _FACTS)
+    _file(_add(sources, "markdown", "MEMORY.md and USER.md of any home", _markdown), "HOME", "the home, or a file")
+
+
+_FACTS = "memory_store.db, or the home that holds it"
+
+
+def _file(parser: argparse.ArgumentParser, name: str, help_text: str) -> argparse.ArgumentParser:
+    parser.add_argument("file", metavar=name, help=help_text)
+    parser.add_argument(
+        "--subject", metavar="KEY", help="keep all of it to this person or group: PLATFORM:CONTACT, or a session key"
+    )
+    return parser
 
 
 def _add(sources: Any, name: str, help_text: str, opens: Opens) -> argparse.ArgumentParser:
@@ -40,7 +63,7 @@ def _add(sources: Any, name: str, help_text: str, opens: Opens) -> argparse.Argu
     json_option(parser)
     theme_option(parser)
     parser.add_argument("--dry-run", action="store_true", help="read everything and count; store nothing")
-    parser.set_defaults(carry_out=_carry_out, opens=opens, model=None)
+    parser.set_defaults(carry_out=_carry_out, opens=opens, model=None, subject=None)
     return parser
 
 
@@ -62,6 +85,36 @@ def _pgvector(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:
     return pgvector_source(given.dsn, vectors=given.model is not None)
 
 
+def _mem0(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:
+    from hermes_memory.adapters.sources.listing import MEM0, read_listing  # noqa: PLC0415
+
+    return _read(MEM0.name, read_listing(existing(given.file), MEM0, user=given.user))
+
+
+def _tablestore(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:
+    from hermes_memory.adapters.sources.listing import TABLESTORE, read_listing  # noqa: PLC0415
+
+    return _read(TABLESTORE.name, read_listing(existing(given.file), TABLESTORE, user=given.user))
+
+
+def _holographic(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:
+    from hermes_memory.adapters.sources.holographic import NAME, read_facts  # noqa: PLC0415
+
+    return _read(NAME, read_facts(existing(given.file)))
+
+
+def _markdown(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:
+    from hermes_memory.adapters.sources.markdown import NAME, read_notebooks  # noqa: PLC0415
+
+    return _read(NAME, read_notebooks(existing(given.file)))
+
+
+def _read(name: str, read: Sequence[Foreign]) -> AbstractAsyncContextManager[Source]:
+    from hermes_memory.adapters.sources.files import read_source  # noqa: PLC0415
+
+    return read_source(name, read)
+
+
 def _carry_out(given: argparse.Namespace) -> int:
     """Import. 1: rows could not be imported. 3: rows are missing afterwards; the same command goes on."""
     from hermes_memory.bootstrap.moving import import_source  # noqa: PLC0415 - the host imports this at every start
@@ -74,6 +127,7 @@ def _carry_out(given: argparse.Namespace) -> int:
                 settings,
                 source,
                 default_theme=given.theme,
+                subject_key=given.subject,
                 model=given.model,
                 dry_run=given.dry_run,
                 progress=progress.advance,
@@ -91,8 +145,6 @@ def _carry_out(given: argparse.Namespace) -> int:
 
 
 def _plain(done: Moved) -> dict[str, Any]:
-    from dataclasses import fields  # noqa: PLC0415
-
     return {field.name: getattr(done, field.name) for field in fields(done)}
 
 

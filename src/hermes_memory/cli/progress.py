@@ -27,7 +27,9 @@ class Progress:
         if self._shows and now - self._told >= EVERY_SECONDS:
             self._told = now
             pace = self._count / max(now - self._started, EVERY_SECONDS)
-            print(f"\r\x1b[K{self._did} {self._count:,} rows, {pace:,.0f} a second", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\x1b[K{self._did} {self._count:,} rows, {pace:,.0f} a second", end="", file=sys.stderr, flush=True
+            )
 
     def __enter__(self) -> Progress:
         return self

@@ -23,7 +23,7 @@ _ERASED: Final = "erased"
 
 @dataclass(frozen=True, slots=True)
 class _Codec:
-    """Writes a value as JSON has it, and reads it back; reading raises ValueError or TypeError for what does not fit."""
+    """Writes a value as JSON has it, and reads it back, with ValueError or TypeError for what does not fit."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]

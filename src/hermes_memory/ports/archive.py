@@ -42,7 +42,7 @@ class Snapshot(Protocol):
         ...
 
     def records(self, theme: Theme, *, vectors: bool) -> AsyncIterator[Archived]:
-        """Yield all that is a theme's, whoever the talk was with: kind by kind, in an order that depends on nothing else.
+        """Yield all that is a theme's, whoever the talk was with: kind by kind, always in the same order.
 
         Args:
             vectors: Whether entries and turns come with their vectors.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
+from uuid import UUID
 
 from hermes_memory.adapters.postgres import jobs, lexicon
 from hermes_memory.adapters.postgres.archive_vectors import Vectored
@@ -57,13 +58,13 @@ async def store_entries(
     for entry in fresh:
         words[entry.id] = indexed(analyze(indexed_text(entry.content, at=utc(entry.said_at))))
         await pace.breathe()
-    keys = {}
-    for part in columns_in_parts(
-        (*_values(entry), words[entry.id].vector, words[entry.id].length) for entry in fresh
-    ):
+    keys: dict[UUID, int] = {}
+    for part in columns_in_parts((*_values(entry), words[entry.id].vector, words[entry.id].length) for entry in fresh):
         keys |= {row["id"]: row["lex_key"] for row in await transaction.fetch(ADD, theme, subject, *part)}
     new = [entry for entry in fresh if entry.id in keys]
-    await lexicon.append(transaction, theme, subject, [(each.target, words[each.id].under(keys[each.id])) for each in new])
+    await lexicon.append(
+        transaction, theme, subject, [(each.target, words[each.id].under(keys[each.id])) for each in new]
+    )
     waiting = [jobs.Waiting(row=RowId(e.id), kind=Kind.ENTRY, content_hash=content_hash(e.content)) for e in new]
     await jobs.enqueue(transaction, theme, subject, waiting)
     await vectors.store(transaction, theme, waiting, {entry.id: entry.vectors for entry in new})

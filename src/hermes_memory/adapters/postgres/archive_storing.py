@@ -145,7 +145,9 @@ async def _put(transaction: Transaction, statement: LiteralString, alike: Sequen
     if not isinstance(first := alike[0], ArchivedTheme):
         whose = (first.theme, subject_key(first.subject))
     new = 0
-    for part in columns_in_parts(_values(record) for record in {_identity(record): record for record in alike}.values()):
+    for part in columns_in_parts(
+        _values(record) for record in {_identity(record): record for record in alike}.values()
+    ):
         new += sum(row["added"] for row in await transaction.fetch(statement, *whose, *part))
     return Receipt(new={archived_kind(alike[0]): new}, known=len(alike) - new)
 

@@ -81,7 +81,8 @@ async def store_turns(
             fresh.setdefault(key, turn)
     placed = await _place(transaction, analyze, sessions, list(fresh.values()))
     if placed:
-        await _insert(transaction, theme, subject, sessions, placed, vectors)
+        await _insert(transaction, theme, subject, placed, vectors)
+        await _advance(transaction, theme, subject, sessions)
     present = {row["n"] - 1 for row in await transaction.fetch(PRESENT, theme, subject, *columns)}
     absent = [place for place in range(len(turns)) if place not in present]
     missing = [place for place in absent if turns[place].id not in known]
@@ -147,15 +148,11 @@ async def _insert(
     transaction: Transaction,
     theme: str,
     subject: bytes,
-    sessions: Mapping[str, _Session],
     placed: Sequence[_Placed],
     vectors: Vectored,
 ) -> None:
     for part in columns_in_parts(each.values() for each in placed):
         await transaction.execute(ADD, theme, subject, *part)
-    states = [(name, each.turns, each.lex_number, each.lex_used) for name, each in sorted(sessions.items())]
-    for part in columns_in_parts(states):
-        await transaction.execute(ADVANCE_SESSIONS, theme, subject, *part)
     documents = ((TURN_SHELF, each.words.under(each.lex_key)) for each in placed)
     await lexicon.append(transaction, theme, subject, documents)
     waiting = [
@@ -166,6 +163,12 @@ async def _insert(
     await jobs.enqueue(transaction, theme, subject, waiting)
     told: dict[UUID, Sequence[bytes]] = {each.turn.id: each.turn.vectors for each in placed}
     await vectors.store(transaction, theme, waiting, told)
+
+
+async def _advance(transaction: Transaction, theme: str, subject: bytes, sessions: Mapping[str, _Session]) -> None:
+    states = [(name, each.turns, each.lex_number, each.lex_used) for name, each in sorted(sessions.items())]
+    for part in columns_in_parts(states):
+        await transaction.execute(ADVANCE_SESSIONS, theme, subject, *part)
 
 
 def _key(turn: ArchivedTurn) -> tuple[str, str, bytes, int]:

@@ -37,7 +37,9 @@ class Vectored:
         if self.generation is None:
             return
         usable = [each for each in waiting if self._fits(vectors[each.row])]
-        for part in columns_in_parts((each.row, each.kind.value, each.content_hash, vectors[each.row]) for each in usable):
+        for part in columns_in_parts(
+            (each.row, each.kind.value, each.content_hash, vectors[each.row]) for each in usable
+        ):
             rows, kinds, hashes, packed = part
             numbers = list(chain.from_iterable(self._numbers(each) for parts in packed for each in parts))
             await transaction.execute(

@@ -26,7 +26,7 @@ from hermes_memory.domain.foreign import (
     Unreadable,
     Whose,
 )
-from hermes_memory.domain.model import Role, Target
+from hermes_memory.domain.model import SINKS, Role, Target
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
@@ -214,7 +214,7 @@ def _delegation(row: Record) -> Foreign:
 
 
 def _whose(agent: str, metadata: Mapping[str, Any]) -> Whose:
-    return Whose(agent=agent, contact=_text(metadata.get("raw_identity")))
+    return Whose(agent=agent, contact=_text(metadata.get("raw_identity")) if agent in SINKS else None)
 
 
 def _metadata(row: Record) -> dict[str, Any]:

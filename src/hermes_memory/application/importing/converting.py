@@ -137,5 +137,3 @@ class Converter:
             accepted_at=at or self._now(),
             reason=f"imported from {self._source}",
         )
-
-

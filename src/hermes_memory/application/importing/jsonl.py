@@ -224,6 +224,10 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _model(told: object) -> EmbeddingModel | None:
-    if not isinstance(told, dict) or not isinstance(told.get("model"), str) or not isinstance(told.get("dimension"), int):
+    if (
+        not isinstance(told, dict)
+        or not isinstance(told.get("model"), str)
+        or not isinstance(told.get("dimension"), int)
+    ):
         return None
     return EmbeddingModel(name=told["model"], dimension=told["dimension"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Whose
 from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
-from hermes_memory.domain.model import SINKS, Caller, SessionId, Theme
+from hermes_memory.domain.model import SINKS, Caller, SessionId, Subject, Theme
 from hermes_memory.domain.sessions import session_name
 from hermes_memory.domain.subjects import subject_for
 from hermes_memory.domain.themes import canonical_theme
@@ -30,12 +30,14 @@ class Owners:
         policy: What the installation decides about names.
         secret: The installation's secret, with which contacts are hashed.
         default: The theme of what has no agent's name.
+        subject: Whom all ordinary rows are with; None for what is the agent's own.
         renamed: Agents whose name is not usable here, and the theme their rows went to.
     """
 
     policy: IdentityPolicy
     secret: bytes = field(repr=False)
     default: str
+    subject: Subject | None = None
     renamed: dict[str, Theme] = field(default_factory=dict)
 
     def caller(self, whose: Whose, session: str | None) -> Caller:
@@ -73,7 +75,7 @@ class Owners:
         caller = resolve(HostIdentity(agent_identity=agent), self.policy, self.secret).caller(session)
         if caller.theme not in SINKS and caller.theme != self.policy.aliases.get(spelt := _spelt(agent), spelt):
             self.renamed[spelt] = caller.theme
-        return caller
+        return caller if self.subject is None or caller.theme in SINKS else replace(caller, subject=self.subject)
 
 
 def without_contacts(metadata: Mapping[str, object], depth: int = 0) -> dict[str, object]:

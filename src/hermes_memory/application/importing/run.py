@@ -12,7 +12,7 @@ from hermes_memory.application.importing.owners import Owners
 from hermes_memory.application.importing.vectors import VectorPassage
 from hermes_memory.domain.errors import DeliveryRejected, InvalidInput
 from hermes_memory.domain.foreign import Foreign, ForeignAgent, Unreadable
-from hermes_memory.domain.model import Caller, OperationId, RowId
+from hermes_memory.domain.model import Caller, OperationId
 from hermes_memory.domain.operations import AddEntry, Effect, Outcome, RecordDelegation
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.sources import Source, Witness
@@ -176,8 +176,9 @@ class Import:
         """Read back what should be there, and compare."""
         for caller, group in _by_owner(batch).items():
             told = {_id(each): each for each in group if each.text is not None and _id(each) in outcomes}
-            wanted = {o.row: each.text for key, each in told.items() if (o := outcomes[key]).row and each.text}
-            present = await self._witness.present(caller, _rows(wanted))
+            rows = {outcomes[key].row: each.text for key, each in told.items()}
+            wanted = {row: text for row, text in rows.items() if row is not None and text is not None}
+            present = await self._witness.present(caller, wanted)
             for key, each in told.items():
                 if outcomes[key].row in present:
                     self.done.verified += 1
@@ -185,10 +186,6 @@ class Import:
                     self.done.changed += 1
                 else:
                     self.done.missing.append(each.place)
-
-
-def _rows(wanted: Mapping[RowId | None, str | None]) -> dict[RowId, str]:
-    return {row: text for row, text in wanted.items() if row is not None and text is not None}
 
 
 def _by_owner(batch: Sequence[Converted]) -> dict[Caller, list[Converted]]:
