@@ -34,7 +34,13 @@ def register(verbs: Any) -> None:
     json_option(jsonl)
     jsonl.add_argument("--theme", metavar="NAME", help="this theme alone")
     jsonl.add_argument("--vectors", action="store_true", help="with the vectors, which importing need not make again")
-    jsonl.add_argument("-o", "--output", metavar="FILE", type=Path, help="a new file; default: standard output")
+    jsonl.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the file, for its owner's eyes alone; default: standard output",
+    )
     jsonl.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
     jsonl.set_defaults(carry_out=carry_out)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from hermes_memory.cli import import_config, import_sources
+from hermes_memory.cli import import_sources
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.progress import Progress
@@ -39,7 +39,6 @@ def register(verbs: Any) -> None:
     jsonl.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
     jsonl.set_defaults(carry_out=carry_out)
     import_sources.register(sources)
-    import_config.register(sources)
 
 
 def carry_out(given: argparse.Namespace) -> int:

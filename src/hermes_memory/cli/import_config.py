@@ -1,44 +1,43 @@
-"""`import pgvector-config`: what the settings of hermes-memory-pgvector are called here."""
+"""What the settings of hermes-memory-pgvector are called here, as `import pgvector --config` tells it."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from hermes_memory.application.importing.pgvector_settings import converted
-from hermes_memory.cli.common import home_option, json_option, print_json
+from hermes_memory.application.importing.pgvector_settings import ENDPOINT, converted
+from hermes_memory.cli.common import print_json
 from hermes_memory.cli.exits import DONE, ERROR
 from hermes_memory.domain.errors import InvalidInput
 
 
-def register(sources: Any) -> None:
-    """Add the converter."""
-    parser = sources.add_parser(
-        "pgvector-config", help="convert the settings of hermes-memory-pgvector; changes nothing"
-    )
-    parser.add_argument("config", metavar="FILE", type=Path, help="the host's config.yaml, or its section alone")
-    home_option(parser)
-    json_option(parser)
-    parser.set_defaults(carry_out=carry_out)
+def print_settings(config: Path, *, as_json: bool) -> int:
+    """Print the settings to put into hermes-memory.json. 1: some values cannot be converted.
 
-
-def carry_out(given: argparse.Namespace) -> int:
-    """Print the settings to put into hermes-memory.json. 1: some values cannot be converted."""
-    found = converted(_section(given.config))
-    if given.as_json:
+    Raises:
+        InvalidInput: The file cannot be read, or holds no such settings.
+    """
+    found = converted(_section(config))
+    if as_json:
         print_json(found)
         return ERROR if found.refused else DONE
     print_json(found.settings)
-    for name, value in found.environment.items():
-        print(f"# into .env: {name}={value}")
     for key, why in found.dropped.items():
         print(f"# {key}: {why}")
     for key, why in found.refused.items():
         print(f"# {key} could not be converted: {why}")
     return ERROR if found.refused else DONE
+
+
+def model_named_in(config: Path) -> str:
+    """Return the model that made the vectors under these settings.
+
+    Raises:
+        InvalidInput: The file cannot be read, or holds no such settings.
+    """
+    return str(_section(config).get("embed_model") or ENDPOINT["embed_model"])
 
 
 def _section(path: Path) -> dict[str, Any]:

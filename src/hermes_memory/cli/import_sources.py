@@ -13,6 +13,7 @@ import anyio
 
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, theme_option
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
+from hermes_memory.cli.import_config import model_named_in, print_settings
 from hermes_memory.cli.progress import Progress
 from hermes_memory.domain.errors import InvalidInput
 
@@ -30,10 +31,18 @@ Opens = Callable[[argparse.Namespace], "AbstractAsyncContextManager[Source]"]
 def register(sources: Any) -> None:
     """Add the sources."""
     pgvector = _add(sources, "pgvector", "a live database of hermes-memory-pgvector", _pgvector)
-    pgvector.add_argument("--dsn", metavar="URL", required=True, help="its database; a login that may read is enough")
+    pgvector.add_argument("--dsn", metavar="URL", help="its database; a login that may read is enough")
     pgvector.add_argument(
-        "--model", metavar="NAME", help="the model of its vectors; those of the model in use here are taken over"
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="its settings, in the host's config.yaml: names the model of its vectors; without --dsn, prints what they "
+        "are called here",
     )
+    pgvector.add_argument(
+        "--model", metavar="NAME", help="the model of its vectors, which are taken over if it is the one in use here"
+    )
+    pgvector.set_defaults(carry_out=_pgvector_carry_out)
     for name, help_text, opens in (
         ("mem0", "the JSON that mem0 gives when asked for all memories", _mem0),
         ("tablestore", "the JSON listing of a Tablestore memory store", _tablestore),
@@ -83,6 +92,17 @@ def _pgvector(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:
     from hermes_memory.adapters.sources.pgvector import pgvector_source  # noqa: PLC0415 - the host imports this
 
     return pgvector_source(given.dsn, vectors=given.model is not None)
+
+
+def _pgvector_carry_out(given: argparse.Namespace) -> int:
+    """Convert the settings, or import the database."""
+    if given.dsn is None:
+        if given.config is None:
+            raise InvalidInput("name the database with --dsn, or the settings to convert with --config")
+        return print_settings(given.config, as_json=given.as_json)
+    if given.config is not None and given.model is None:
+        given.model = model_named_in(given.config)
+    return _carry_out(given)
 
 
 def _mem0(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:

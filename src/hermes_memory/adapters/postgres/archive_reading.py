@@ -22,7 +22,15 @@ _HALFVEC_HEADER: Final = 4
 MODEL: Final[LiteralString] = """
 select i.active_generation as generation, m.model, m.dimension
   from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
-THEMES: Final[LiteralString] = "select agent_identity from hermes_memory.memory_agents order by 1"
+# Whatever the registry says, nothing that is stored is left behind.
+THEMES: Final[LiteralString] = """
+select agent_identity from hermes_memory.memory_agents
+union select agent_identity from hermes_memory.memory_entries
+union select agent_identity from hermes_memory.sessions
+union select agent_identity from hermes_memory.conversations
+union select agent_identity from hermes_memory.memory_agent_edges
+union select agent_identity from hermes_memory.history
+ order by 1"""
 
 NO_VECTORS: Final = "'{}'::bytea[]"
 VECTORS: Final = """array(select public.halfvec_send(v.embedding) from hermes_memory.{kind}_vectors_g{generation} v

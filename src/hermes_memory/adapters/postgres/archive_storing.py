@@ -44,6 +44,12 @@ select u.* from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::jso
                   metadata = excluded.metadata || a.metadata
 returning not exists (select from hermes_memory.memory_agents b where b.agent_identity = a.agent_identity) as added"""
 
+# A theme that an archive does not tell of is known from its rows on.
+ENSURE: Final[LiteralString] = """
+insert into hermes_memory.memory_agents (agent_identity, first_seen_at, last_seen_at)
+select theme, now(), now() from unnest($1::text[]) as u(theme)
+    on conflict (agent_identity) do nothing"""
+
 SESSIONS: Final[LiteralString] = """
 insert into hermes_memory.sessions as s
   (agent_identity, subject, session_id, parent_session_id, started_at, last_at)
@@ -116,6 +122,7 @@ class PostgresArchive:
                     alike = list(group)
                     receipt = _joined(receipt, await self._store(transaction, alike, where), first)
                     first += len(alike)
+                await transaction.execute(ENSURE, sorted({str(record.theme) for record in records}))
                 return receipt
 
     async def _store(self, transaction: Transaction, alike: Sequence[Archived], vectors: Vectored) -> Receipt:

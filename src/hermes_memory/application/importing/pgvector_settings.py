@@ -18,13 +18,11 @@ class ConvertedSettings:
 
     Attributes:
         settings: For `hermes-memory.json`.
-        environment: For `.env`: what may hold a secret.
         dropped: Keys that have no counterpart or need none, and why.
         refused: Keys whose value could not be understood, and what was expected.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
-    environment: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
