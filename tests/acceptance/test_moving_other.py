@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import asyncpg
@@ -125,7 +126,7 @@ async def test_an_import_that_was_stopped_goes_on_and_no_row_of_an_early_databas
             await moved(stopping(early))
         half_way = await database.administer("select count(*) from hermes_memory.conversations")
         done = await moved(pgvector_source(early, vectors=True))
-        again = await moved(pgvector_source(early, vectors=True))
+        again = await moved(pgvector_source(keywords(early), vectors=True))
     finally:
         await server.drop_database(name)
     connection = await asyncpg.connect(database.admin_dsn)
@@ -156,6 +157,14 @@ async def test_an_import_that_was_stopped_goes_on_and_no_row_of_an_early_databas
 
 async def moved(source: Any) -> Any:
     return await import_source(Settings(), source, default_theme="hermes")
+
+
+def keywords(dsn: str) -> str:
+    """Return the same address in the keywords of libpq, as the peer's settings have it."""
+    parts = urlsplit(dsn)
+    told = {"user": parts.username, "host": parts.hostname, "port": parts.port, "dbname": parts.path[1:]}
+    told |= {name: values[0] for name, values in parse_qs(parts.query).items()}
+    return " ".join(f"{name}='{value}'" for name, value in told.items() if value) + " connect_timeout=5"
 
 
 async def filled(dsn: str) -> None:

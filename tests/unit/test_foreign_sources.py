@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from hermes_memory import InvalidInput, Settings
+from hermes_memory import ConfigurationError, InvalidInput, Settings
+from hermes_memory.adapters.sources.addresses import connection_arguments
 from hermes_memory.adapters.sources.holographic import read_facts
 from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listing
 from hermes_memory.adapters.sources.markdown import read_notebooks
@@ -196,3 +197,17 @@ def test_every_setting_of_the_peer_has_a_counterpart_or_a_reason(tmp_path: Path)
     assert converted({"embed_on_write": False, "embed_url": "http://h"}).settings["embedder"] == "none"
     assert converted({"embed_url": "http://h"}).settings["embedder"] == "auto"
     assert Settings.model_fields.keys() >= found.settings.keys()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "dbname='open", "host=a =b", "port=x dbname=y", "port=70000"])
+def test_an_address_that_cannot_be_read_is_refused_and_not_quoted(address: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        connection_arguments(address)
+
+    assert address not in str(refused.value)
+
+
+def test_keywords_of_an_address_are_read_with_their_quotes() -> None:
+    found = connection_arguments(r"host = h port=5433 password='it\'s a \\ b' sslmode=require dbname=x\ y")
+
+    assert found == {"host": "h", "port": 5433, "password": "it's a \\ b", "ssl": "require", "database": "x y"}

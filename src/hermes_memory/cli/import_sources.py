@@ -31,7 +31,9 @@ Opens = Callable[[argparse.Namespace], "AbstractAsyncContextManager[Source]"]
 def register(sources: Any) -> None:
     """Add the sources."""
     pgvector = _add(sources, "pgvector", "a live database of hermes-memory-pgvector", _pgvector)
-    pgvector.add_argument("--dsn", metavar="URL", help="its database; a login that may read is enough")
+    pgvector.add_argument(
+        "--dsn", metavar="ADDRESS", help="its database, as its own settings name it; a login that may read is enough"
+    )
     pgvector.add_argument(
         "--config",
         metavar="FILE",

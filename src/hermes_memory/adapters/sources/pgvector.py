@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString
 import asyncpg
 
 from hermes_memory.adapters.postgres.errors import readable_address, translated
+from hermes_memory.adapters.sources.addresses import connection_arguments
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.domain.foreign import (
     Foreign,
@@ -126,7 +127,7 @@ async def pgvector_source(dsn: str, *, vectors: bool) -> AsyncIterator[PgvectorS
     """Open the database in a transaction that cannot write and sees one moment, whoever writes meanwhile.
 
     Args:
-        dsn: Address of the database, with any login that may read its tables.
+        dsn: Address of the database, a URL or keywords, with any login that may read its tables.
         vectors: Whether the vectors are read as well.
 
     Raises:
@@ -136,7 +137,7 @@ async def pgvector_source(dsn: str, *, vectors: bool) -> AsyncIterator[PgvectorS
     with translated(StoreUnavailable):
         with readable_address():
             connection = await asyncpg.connect(
-                dsn,
+                **connection_arguments(dsn),
                 timeout=CONNECT_SECONDS,
                 command_timeout=STATEMENT_SECONDS,
                 statement_cache_size=0,
