@@ -7,17 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import anyio
+
 from hermes_memory.application.importing.converting import Converted, Converter
 from hermes_memory.application.importing.owners import Owners
 from hermes_memory.application.importing.vectors import VectorPassage
-from hermes_memory.domain.errors import DeliveryRejected, InvalidInput
+from hermes_memory.domain.errors import DeliveryRejected, InvalidInput, StoreBusy
 from hermes_memory.domain.foreign import Foreign, ForeignAgent, Unreadable
 from hermes_memory.domain.model import Caller, OperationId
-from hermes_memory.domain.operations import AddEntry, Effect, Outcome, RecordDelegation
+from hermes_memory.domain.operations import AddEntry, Effect, Operation, Outcome, RecordDelegation
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.sources import Source, Witness
 
 BATCH: Final = 500
+ATTEMPTS: Final = 8
+PAUSE_SECONDS: Final = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,7 +31,7 @@ class Moved:
     Attributes:
         source: How much the source itself says there is; None when it cannot tell.
         read: Entries, turns and delegations that were read, what could not be understood included.
-        stored: Of them stored now, by kind.
+        stored: Of them stored now, by kind; by this import, or by another one of the same source beside it.
         known: There already: from an import before, or because an equal one was there.
         equal: Of the known ones, those that equal another row.
         mended: Texts that were cleaned or cut, or lost a secret.
@@ -149,7 +153,7 @@ class Import:
         if not fresh:
             return {}
         try:
-            outcomes = await self._store.apply([each.operation for each in fresh])
+            outcomes = await self._patiently([each.operation for each in fresh])
         except DeliveryRejected as error:
             if len(fresh) == 1:
                 self.done.unreadable.append(Unreadable(place=fresh[0].place, reason=str(error)))
@@ -164,6 +168,15 @@ class Import:
             else:
                 self.done.stored[kinds[outcome.operation]] += 1
         return {outcome.operation: outcome for outcome in outcomes}
+
+    async def _patiently(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+        """Store operations; while somebody else holds what they need, agents or another import, try again."""
+        for _ in range(ATTEMPTS):
+            try:
+                return await self._store.apply(operations)
+            except StoreBusy:
+                await anyio.sleep(PAUSE_SECONDS)
+        return await self._store.apply(operations)
 
     async def _vector(self, fresh: Sequence[Converted], outcomes: Mapping[OperationId, Outcome]) -> None:
         if self._vectors is not None:
