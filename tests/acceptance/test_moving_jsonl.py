@@ -172,6 +172,7 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
     cut = await anyio.to_thread.run_sync(command, "import", "jsonl", str(path), *login)
     contents = await database.administer("select array_agg(content order by id) from hermes_memory.memory_entries")
     jobs = await database.administer("select count(*) from hermes_memory.embedding_jobs")
+    noted = await database.administer("select array_agg(affected) from hermes_memory.memory_maintenance_log")
     themes = await database.administer("select array_agg(agent_identity) from hermes_memory.memory_agents")
 
     assert (dry.code, ran.code, told.code, later.code, cut.code) == (ERROR, ERROR, ERROR, USAGE, WORK_REMAINS)
@@ -182,6 +183,7 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
     assert contents[:2] == ["fact 1", "fact 2"]
     assert "AKIA" not in contents[2]
     assert jobs == 3
+    assert noted == [3]
     assert themes == ["marketing"]
     assert "line 3: the field 'id' has no usable value" in told.out
     assert "there already: 3" in told.out

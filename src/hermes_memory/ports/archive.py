@@ -72,3 +72,7 @@ class Archive(Protocol):
             SchemaNotApplied: The database has no schema, or an older one.
         """
         ...
+
+    async def note(self, new: Mapping[str, int]) -> None:
+        """Note in the log of maintenance that an operator has brought in so much of each kind."""
+        ...

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, LiteralString, cast
+from uuid import uuid4
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.adapters.postgres.archive_entries import store_entries
@@ -90,6 +92,10 @@ select $1, $2, u.id, u.row_id, u.operation, u.change, u.target, u.old_content, u
 returning true as added"""
 
 
+NOTE: Final[LiteralString] = """
+insert into hermes_memory.memory_maintenance_log (id, verb, detail, affected) values ($1, 'import', $2, $3)"""
+
+
 class PostgresArchive:
     """`Archive` on Postgres.
 
@@ -124,6 +130,11 @@ class PostgresArchive:
                     first += len(alike)
                 await transaction.execute(ENSURE, sorted({str(record.theme) for record in records}))
                 return receipt
+
+    async def note(self, new: Mapping[str, int]) -> None:
+        """Note what was brought in; see `Archive.note`."""
+        async with self._administrator.transaction() as connection:
+            await connection.execute(NOTE, uuid4(), json.dumps(dict(new)), sum(new.values()))
 
     async def _store(self, transaction: Transaction, alike: Sequence[Archived], vectors: Vectored) -> Receipt:
         match alike[0]:

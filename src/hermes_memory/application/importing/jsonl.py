@@ -103,6 +103,8 @@ class JsonlImport:
         for batch in self._batches(numbered):
             await self._store(batch)
             self._progress(len(batch))
+        if not self._dry_run and self.done.new.total():
+            await self._archive.note(self.done.new)
         self._check_end()
         return self.done
 
