@@ -13,12 +13,14 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from hermes_memory import Settings, open_memory
+from hermes_memory import Caller, Origin, Settings, Target, open_memory
 from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION
 from hermes_memory.bootstrap.moving import import_memory
 from hermes_memory.bootstrap.verification import verify_history
 from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
 from hermes_memory.cli.main import main
+from hermes_memory.domain.archive import KINDS
+from hermes_memory.domain.model import DIRECT_MESSAGES, SessionId
 from tests.support.command import Ran
 from tests.support.postgres_store import Installation
 
@@ -56,6 +58,10 @@ async def lived(turns: int = 70) -> None:
                 f"turn {number} of the plan", role="user", speaker="Ana", at=THEN + timedelta(seconds=number)
             )
         await talk.capture_turn("yes", role="user")
+        acceptor = memory.services.acceptor
+        direct = Caller(theme=DIRECT_MESSAGES, subject=ana, session=SessionId("w1"))
+        acceptor.add(direct, "her dog is called Rex", target=Target.USER, origin=Origin.ASSISTANT, tool="memory")
+        acceptor.delegation(direct, task="find a vet", result="found", child_session=SessionId("c1"))
         assert await memory.settled(timeout=120)
 
 
@@ -78,6 +84,10 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
 ) -> None:
     configure(embedder="local")
     await lived()
+    tea = await database.administer("select id from hermes_memory.memory_entries where content = 'likes tea'")
+    erased = await anyio.to_thread.run_sync(
+        command, "erase", "--entry", str(tea), "--execute", "--admin-dsn", database.admin_dsn
+    )
     first, second, text = (tmp_path / name for name in ("first.jsonl", "second.jsonl", "text.jsonl"))
     out = ("export", "jsonl", "--admin-dsn")
     exported = await anyio.to_thread.run_sync(
@@ -106,12 +116,14 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
     assert first.read_bytes() == second.read_bytes()
     assert stat.S_IMODE(first.stat().st_mode) == 0o600
     assert exported.document["counts"] == lines[-1]["counts"]
-    assert lines[-1]["counts"] == {"theme": 2, "entry": 3, "session": 2, "turn": 71, "delegation": 0, "change": 6}
+    assert erased.code == DONE, erased.err
+    assert lines[-1]["counts"] == {"theme": 3, "entry": 3, "session": 3, "turn": 71, "delegation": 1, "change": 8}
+    assert [line["digest"] is not None for line in lines if line.get("erasure")] == [True]
     assert stored == {
-        **{kind: kinds.count(kind) for kind in ("theme", "entry", "session", "turn", "change")},
+        **{kind: kinds.count(kind) for kind in KINDS},
         "known": 0,
     }
-    assert again == {**dict.fromkeys(("theme", "entry", "session", "turn", "change"), 0), "known": len(lines) - 2}
+    assert again == {**dict.fromkeys(KINDS, 0), "known": len(lines) - 2}
     assert all(
         len(line["vectors"][0]) * 3 // 8 >= LOCAL_DIMENSION for line in lines if line["kind"] in ("entry", "turn")
     )
