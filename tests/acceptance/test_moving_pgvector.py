@@ -52,7 +52,7 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
         nothing = await rows(database.admin_dsn, "select 1 from hermes_memory.memory_entries")
         moved = await anyio.to_thread.run_sync(command, *arguments)
         again = await anyio.to_thread.run_sync(command, *arguments)
-        text = await anyio.to_thread.run_sync(command, *arguments[:4])
+        text = await anyio.to_thread.run_sync(command, *arguments[:4], "--model", "another")
         theirs = await rows(peer, "select *, embedding::text as vector from memory_entries order by content")
         said = await rows(peer, "select *, embedding::text as vector from conversations order by id")
         edges = await rows(peer, "select * from memory_agent_edges")
@@ -112,6 +112,8 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
     assert moved.document["vectors"] == len(vectors) >= 44
     assert PHONE not in everything + moved.out + text.out
     assert "there already" in text.out
+    assert "of another model" in text.out
+    assert moved.document["notes"] == []
     assert "holds no memory" in other.err
 
 

@@ -119,10 +119,12 @@ async def import_source(
             owners,
             container.delivery(),
             PostgresWitness(container.pool()),
-            vectors=await _passage(container, model),
+            vectors=(passage := await _passage(container, model)),
             dry_run=dry_run,
             progress=progress,
         )
+        if model is not None and passage is None:
+            work.done.notes.append("its vectors are of another model than the one in use here: new ones will be made")
         return await work.run()
 
 

@@ -186,4 +186,4 @@ def _lines(done: Moved, *, dry_run: bool) -> list[str]:
     if len(done.unreadable) > SHOWN:
         lines.append(f"and {len(done.unreadable) - SHOWN:,} more; --json tells all")
     lines += [f"not found afterwards: {place}" for place in done.missing[:SHOWN]]
-    return lines
+    return [*lines, *(f"note: {note}" for note in done.notes)]

@@ -55,6 +55,7 @@ class Moved:
     unreadable: list[Unreadable] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     renamed: Mapping[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
