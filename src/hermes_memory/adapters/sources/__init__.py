@@ -1,0 +1,1 @@
+"""Readers of other memories. They open them for reading alone."""

@@ -1,0 +1,1 @@
+"""Moving out: a memory written to a file that anybody can read."""

@@ -1,0 +1,1 @@
+"""Moving in: what another memory, or an export of this one, holds."""

@@ -1,0 +1,235 @@
+"""Importing JSON lines as `hermes_memory.application.exporting.jsonl` writes them, or as somebody else does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from hermes_memory.application.exporting.jsonl import END, HEAD
+from hermes_memory.application.preparing import Preparing
+from hermes_memory.domain.archive import (
+    FORMAT_VERSION,
+    Archived,
+    ArchivedChange,
+    ArchivedDelegation,
+    ArchivedEntry,
+    ArchivedTheme,
+    ArchivedTurn,
+    EmbeddingModel,
+    archived_kind,
+)
+from hermes_memory.domain.archive_lines import record_of
+from hermes_memory.domain.errors import DeliveryRejected, InvalidInput
+from hermes_memory.ports.archive import Archive
+
+BATCH: Final = 500
+BATCH_BYTES: Final = 4_194_304
+TEXT_MAX_CHARS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A line that was not imported, counted from 1, and why; its content is never quoted."""
+
+    line: int
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Imported:
+    """What an import did. `read` is the sum of what is `new`, `known`, `altered`, `refused` and `missing`.
+
+    Attributes:
+        read: Lines that stand for a record.
+        new: Stored now, by kind.
+        known: There before, with the same text.
+        altered: There before, and changed since the file was written.
+        missing: Lines whose record is not to be found after it was stored.
+        mended: Records of which a text was cleaned, or a secret taken out.
+        whole: Whether the file's end was there and vouches for all lines before it.
+    """
+
+    read: int = 0
+    new: Counter[str] = field(default_factory=Counter)
+    known: int = 0
+    altered: int = 0
+    mended: int = 0
+    refused: list[Refused] = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+    whole: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    number: int
+    record: Archived
+
+
+class JsonlImport:
+    """Imports one file. Stopped at any point it can be run again: what is there is left as it is."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        preparing: Preparing,
+        *,
+        dry_run: bool = False,
+        progress: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        """Import into `archive`; a `dry_run` reads and checks, and stores nothing."""
+        self._archive = archive
+        self._preparing = preparing
+        self._dry_run = dry_run
+        self._progress = progress
+        self._digest = hashlib.sha256()
+        self._told: dict[str, Any] = {}
+        self._vectors = False
+        self.done = Imported()
+
+    async def run(self, lines: Iterable[bytes]) -> Imported:
+        """Import the lines of a file, each with its end.
+
+        Raises:
+            InvalidInput: It begins with no head that this version understands.
+            StoreUnavailable, SchemaNotApplied: The database does not take it; run it again.
+        """
+        numbered = enumerate(lines, 1)
+        await self._begin(next(numbered, (0, b""))[1])
+        for batch in self._batches(numbered):
+            await self._store(batch)
+            self._progress(len(batch))
+        if not self._dry_run and self.done.new.total():
+            await self._archive.note(self.done.new)
+        self._check_end()
+        return self.done
+
+    async def _begin(self, line: bytes) -> None:
+        head = _parsed(line)
+        if head is None or head.get("kind") != HEAD:
+            raise InvalidInput("the first line is no head of an export of this memory: is this another file?")
+        if head.get("version") != FORMAT_VERSION:
+            raise InvalidInput(f"this version reads exports of version {FORMAT_VERSION}: import it with a newer one")
+        self._digest.update(line)
+        made_by = _model(head.get("vectors"))
+        if made_by is not None:
+            self._vectors = made_by == await self._archive.model()
+            if not self._vectors:
+                self.done.notes.append("the vectors are of another model than the one in use: new ones will be made")
+
+    def _batches(self, numbered: Iterable[tuple[int, bytes]]) -> Iterator[list[_Line]]:
+        batch: list[_Line] = []
+        size = 0
+        for number, line in numbered:
+            if not line.strip():
+                self._digest.update(line)
+                continue
+            if (record := self._record(number, line)) is not None:
+                batch.append(_Line(number=number, record=record))
+                size += len(line)
+            if len(batch) >= BATCH or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def _record(self, number: int, line: bytes) -> Archived | None:
+        parsed = _parsed(line)
+        if parsed is not None and parsed.get("kind") == END:
+            self._told = {**parsed, "found": self._digest.hexdigest(), "read": self.done.read}
+            return None
+        self._told = {}  # an end is the last line
+        self._digest.update(line)
+        self.done.read += 1
+        try:
+            if parsed is None:
+                raise InvalidInput("this is no JSON object")
+            record = record_of(parsed)
+            prepared = self._prepared(record)
+        except InvalidInput as error:
+            self.done.refused.append(Refused(line=number, reason=str(error)))
+            return None
+        self.done.mended += prepared != record
+        return prepared
+
+    def _prepared(self, record: Archived) -> Archived:
+        """Bring texts to the form in which they are kept, which those of an export are in already."""
+        prepare = self._preparing
+        match record:
+            case ArchivedEntry():
+                return replace(
+                    record, content=prepare.fitting(record.content), metadata=prepare.metadata(record.metadata)
+                )
+            case ArchivedTurn():
+                return replace(record, content=self._said(record.content), metadata=prepare.metadata(record.metadata))
+            case ArchivedDelegation():
+                return replace(record, task=self._text(record.task), result=self._text(record.result))
+            case ArchivedChange():
+                return replace(
+                    record,
+                    before=None if record.before is None else self._text(record.before),
+                    after=None if record.after is None else self._text(record.after),
+                    metadata=None if record.metadata is None else prepare.metadata(record.metadata),
+                )
+            case ArchivedTheme():
+                return replace(record, metadata=prepare.metadata(record.metadata))
+            case _:
+                return record
+
+    def _said(self, content: str) -> str:
+        if not (text := self._text(content)):
+            raise InvalidInput("the content is empty: there is nothing to remember", field="content")
+        return text
+
+    def _text(self, content: str) -> str:
+        return self._preparing.text(content, TEXT_MAX_CHARS)
+
+    async def _store(self, batch: Sequence[_Line]) -> None:
+        """Store a batch; of one that the database refuses, all but the lines that it refuses singly."""
+        if self._dry_run:
+            self.done.new.update(archived_kind(each.record) for each in batch)
+            return
+        try:
+            receipt = await self._archive.store([each.record for each in batch], vectors=self._vectors)
+        except DeliveryRejected as error:
+            if len(batch) == 1:
+                self.done.refused.append(Refused(line=batch[0].number, reason=str(error)))
+                return
+            middle = len(batch) // 2
+            await self._store(batch[:middle])
+            await self._store(batch[middle:])
+            return
+        self.done.new.update(receipt.new)
+        self.done.known += receipt.known
+        self.done.altered += receipt.altered
+        self.done.missing += [batch[place].number for place in receipt.missing]
+
+    def _check_end(self) -> None:
+        if not self._told:
+            self.done.notes.append("the file has no end: it was cut short, or is still being written")
+        elif self._told.get("sha256") != self._told["found"]:
+            self.done.notes.append("the file was changed since it was written: its checksum does not hold")
+        else:
+            self.done.whole = True
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _model(told: object) -> EmbeddingModel | None:
+    if (
+        not isinstance(told, dict)
+        or not isinstance(told.get("model"), str)
+        or not isinstance(told.get("dimension"), int)
+    ):
+        return None
+    return EmbeddingModel(name=told["model"], dimension=told["dimension"])

@@ -1,0 +1,106 @@
+"""Whose an imported row becomes: the theme and the subject under which live talk of the same names is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from hermes_memory.domain.contacts import recognise
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.foreign import Whose
+from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
+from hermes_memory.domain.model import SINKS, Caller, SessionId, Subject, Theme
+from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.subjects import subject_for
+from hermes_memory.domain.themes import canonical_theme
+
+A_CONTACT: Final = "[a contact]"
+_KEYS: Final = frozenset({"raw_identity", "gateway_session_key", "user_id", "user_id_alt", "chat_id", "contact"})
+"""Names under which other memories keep whom a talk was with."""
+_DIGITS: Final = 32
+_DEPTH: Final = 8
+
+
+@dataclass(slots=True, kw_only=True)
+class Owners:
+    """Finds owners. Contacts are hashed here, and their keys go no further.
+
+    Attributes:
+        policy: What the installation decides about names.
+        secret: The installation's secret, with which contacts are hashed.
+        default: The theme of what has no agent's name.
+        subject: Whom all ordinary rows are with; None for what is the agent's own.
+        renamed: Agents whose name is not usable here, and the theme their rows went to.
+    """
+
+    policy: IdentityPolicy
+    secret: bytes = field(repr=False)
+    default: str
+    subject: Subject | None = None
+    renamed: dict[str, Theme] = field(default_factory=dict)
+
+    def caller(self, whose: Whose, session: str | None) -> Caller:
+        """Return on whose behalf a row is stored.
+
+        What is in a governed theme and tells no contact gets a subject of its own session: it is kept, and nobody reads
+        it until an operator says whose it is.
+
+        Raises:
+            InvalidInput: The names cannot be used.
+        """
+        agent, named = whose.agent or self.default, self.session(session)
+        if agent not in SINKS:
+            return self._named(agent, named)
+        if whose.contact:
+            found = resolve(HostIdentity(gateway_session_key=whose.contact), self.policy, self.secret)
+            if found.subject is not None or recognise(whose.contact) is None:
+                return found.caller(named)
+        nobody = subject_for(self.secret, "import", agent, session or "")
+        return Caller(theme=Theme(agent), subject=nobody, session=named)
+
+    def session(self, session: str | None) -> SessionId | None:
+        """Return the name of a session, which is hashed where it is the key of a contact."""
+        named = session_name(session)
+        if named is None or recognise(named) is None:
+            return named
+        return SessionId(f"contact~{subject_for(self.secret, 'session', named).hex()[:_DIGITS]}")
+
+    def theme(self, agent: str) -> Theme | None:
+        """Return the ordinary theme of an agent, None when its rows are kept in a governed one."""
+        caller = None if agent in SINKS else self._named(agent, None)
+        return caller.theme if caller and caller.theme not in SINKS else None
+
+    def _named(self, agent: str, session: SessionId | None) -> Caller:
+        caller = resolve(HostIdentity(agent_identity=agent), self.policy, self.secret).caller(session)
+        if caller.theme not in SINKS and caller.theme != self.policy.aliases.get(spelt := _spelt(agent), spelt):
+            self.renamed[spelt] = caller.theme
+        return caller if self.subject is None or caller.theme in SINKS else replace(caller, subject=self.subject)
+
+
+def without_contacts(metadata: Mapping[str, object], depth: int = 0) -> dict[str, object]:
+    """Return metadata without the keys of persons and groups.
+
+    >>> without_contacts({"raw_identity": "sms:+15550100", "platform": "sms", "to": "sms:+15550100"})
+    {'platform': 'sms', 'to': '[a contact]'}
+    """
+    return {key: _without(value, depth) for key, value in metadata.items() if key not in _KEYS}
+
+
+def _without(value: object, depth: int) -> object:
+    if depth > _DEPTH:
+        return value if isinstance(value, int | float | bool) else None
+    if isinstance(value, str):
+        return A_CONTACT if recognise(value) else value
+    if isinstance(value, Mapping):
+        return without_contacts({str(key): item for key, item in value.items()}, depth + 1)
+    if isinstance(value, list | tuple):
+        return [_without(item, depth + 1) for item in value]
+    return value
+
+
+def _spelt(agent: str) -> str:
+    try:
+        return canonical_theme(agent)
+    except InvalidInput:
+        return agent[:40]

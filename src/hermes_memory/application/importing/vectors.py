@@ -1,0 +1,57 @@
+"""Taking vectors over, which spares the embedder the work."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from hermes_memory.application.importing.converting import Converted
+from hermes_memory.domain.chunks import ChunkPolicy, chunks
+from hermes_memory.domain.model import Kind
+from hermes_memory.domain.operations import AddEntry, row_id
+from hermes_memory.ports.embedding import EmbeddingJob, EmbeddingQueue
+
+WHOLE: Final = ChunkPolicy()
+"""A longer text gets a vector for each part of it instead of one that tells little of any."""
+
+
+class VectorPassage:
+    """Takes over vectors of the generation in use."""
+
+    def __init__(self, queue: EmbeddingQueue, *, generation: int, dimension: int) -> None:
+        """Store them in `generation`, which has vectors of `dimension` numbers."""
+        self._queue = queue
+        self._generation = generation
+        self._dimension = dimension
+
+    async def take(self, stored: Sequence[Converted]) -> int:
+        """Take over the vectors of rows that were just stored, and return how many; the others are made later."""
+        vectors = {}
+        jobs = []
+        for each in stored:
+            if each.vector is None or each.text is None or not self._usable(each.vector, each.text):
+                continue
+            job = self._job(each, each.text)
+            jobs.append(job)
+            vectors[job.row] = [each.vector]
+        await self._queue.complete(vectors, jobs)
+        return len(jobs)
+
+    def _usable(self, vector: Sequence[float], text: str) -> bool:
+        sound = len(vector) == self._dimension and all(map(math.isfinite, vector)) and any(vector)
+        return sound and len(chunks(text, WHOLE)) == 1
+
+    def _job(self, each: Converted, text: str) -> EmbeddingJob:
+        stamp = each.operation.stamp
+        return EmbeddingJob(
+            row=row_id(stamp.operation),
+            kind=Kind.ENTRY if isinstance(each.operation, AddEntry) else Kind.TURN,
+            theme=stamp.caller.theme,
+            subject=stamp.caller.subject,
+            text=text,
+            content_hash=hashlib.sha256(text.encode()).digest(),
+            attempts=0,
+            generation=self._generation,
+        )

@@ -1,0 +1,100 @@
+"""`export`: write the memory to a file that anybody can read, and that `import` brings back as it was."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import anyio
+
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.exits import DONE
+from hermes_memory.cli.progress import Progress
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import SINKS, Theme
+from hermes_memory.domain.themes import canonical_theme
+
+if TYPE_CHECKING:
+    from hermes_memory.application.exporting.jsonl import Exported
+    from hermes_memory.settings import Settings
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("export", help="write the memory to a file")
+    formats = parser.add_subparsers(
+        dest="hermes_memory_format", metavar="FORMAT", required=True, parser_class=type(parser)
+    )
+    jsonl = formats.add_parser("jsonl", help="one JSON object a line: entries, turns, history, delegations, themes")
+    home_option(jsonl)
+    json_option(jsonl)
+    jsonl.add_argument("--theme", metavar="NAME", help="this theme alone")
+    jsonl.add_argument("--vectors", action="store_true", help="with the vectors, which importing need not make again")
+    jsonl.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the file, for its owner's eyes alone; default: standard output",
+    )
+    jsonl.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
+    jsonl.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Write the file, whole or not at all, for the eyes of its owner alone."""
+    settings = settings_for(given)
+    theme = _theme(given.theme)
+    if given.output is None:
+        if given.as_json:
+            raise InvalidInput("--json tells of the export, which would be on standard output too: name --output FILE")
+        _export(settings, given, theme, sys.stdout.buffer.write)
+        return DONE
+    exported = _to_file(given.output, lambda file: _export(settings, given, theme, file.write))
+    if given.as_json:
+        print_json(exported)
+    else:
+        told = ", ".join(f"{count:,} of kind {kind}" for kind, count in exported.counts.items() if count)
+        print(f"wrote {told or 'nothing'}\nsha256 {exported.sha256}")
+    return DONE
+
+
+def _theme(name: str | None) -> Theme | None:
+    if name is None:
+        return None
+    return Theme(name) if name in SINKS else canonical_theme(name)
+
+
+def _export(
+    settings: Settings, given: argparse.Namespace, theme: Theme | None, write: Callable[[bytes], object]
+) -> Exported:
+    from hermes_memory.bootstrap.moving import export_memory  # noqa: PLC0415 - the host imports this at every start
+
+    async def exported() -> Exported:
+        with Progress("exported") as progress:
+            return await export_memory(
+                settings, given.admin_dsn, write, theme=theme, vectors=given.vectors, progress=progress.advance
+            )
+
+    return anyio.run(exported)
+
+
+def _to_file(path: Path, work: Callable[[BinaryIO], Exported]) -> Exported:
+    """Let `work` write a file beside its place, and put it there once it is on the disk."""
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
+            exported = work(file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return exported

@@ -1,0 +1,88 @@
+"""`import`: bring in what another memory holds, or what `export` wrote. Run again, it goes on where it stopped."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from hermes_memory.cli import import_sources
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
+from hermes_memory.cli.progress import Progress
+from hermes_memory.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hermes_memory.application.importing.jsonl import Imported
+    from hermes_memory.settings import Settings
+
+SHOWN: Final = 20
+"""Refused lines that are printed; `--json` tells all."""
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("import", help="bring in what another memory holds, or an export")
+    sources = parser.add_subparsers(
+        dest="hermes_memory_source", metavar="SOURCE", required=True, parser_class=type(parser)
+    )
+    jsonl = sources.add_parser("jsonl", help="a file that `export jsonl` wrote")
+    jsonl.add_argument("file", metavar="FILE", help="the file; - reads standard input")
+    home_option(jsonl)
+    json_option(jsonl)
+    jsonl.add_argument("--dry-run", action="store_true", help="read and check the file; store nothing")
+    jsonl.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
+    jsonl.set_defaults(carry_out=carry_out)
+    import_sources.register(sources)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Import a file. 1: lines were refused. 3: the file is not whole, or something is not to be found afterwards."""
+    settings = settings_for(given)
+    if given.file != "-" and not Path(given.file).is_file():
+        raise InvalidInput(f"there is no file {given.file}")
+
+    with nullcontext(sys.stdin.buffer) if given.file == "-" else Path(given.file).open("rb") as lines:
+        done = _import(settings, given, lines)
+    if given.as_json:
+        print_json(done)
+    else:
+        for line in _lines(done, dry_run=given.dry_run):
+            print(line)
+    if done.refused:
+        return ERROR
+    return WORK_REMAINS if done.missing or not done.whole else DONE
+
+
+def _import(settings: Settings, given: argparse.Namespace, lines: Iterable[bytes]) -> Imported:
+    from hermes_memory.bootstrap.moving import import_memory  # noqa: PLC0415 - the host imports this at every start
+
+    async def imported() -> Imported:
+        with Progress("imported") as progress:
+            return await import_memory(
+                settings, given.admin_dsn, lines, dry_run=given.dry_run, progress=progress.advance
+            )
+
+    return anyio.run(imported)
+
+
+def _lines(done: Imported, *, dry_run: bool) -> list[str]:
+    new = ", ".join(f"{count:,} of kind {kind}" for kind, count in done.new.items() if count) or "nothing"
+    lines = [
+        f"read {done.read:,} lines",
+        f"{'would store at most' if dry_run else 'stored'}: {new}",
+        f"there already: {done.known:,}; there, and changed since: {done.altered:,}",
+    ]
+    if done.mended:
+        lines.append(f"cleaned, or without a secret that they held: {done.mended:,}")
+    lines += [f"line {each.line}: {each.reason}" for each in done.refused[:SHOWN]]
+    if len(done.refused) > SHOWN:
+        lines.append(f"and {len(done.refused) - SHOWN:,} lines more; --json tells all")
+    if done.missing:
+        lines.append(f"not found after they were stored: {len(done.missing):,} lines; run it again")
+    return [*lines, *(f"note: {note}" for note in done.notes)]

@@ -1,0 +1,54 @@
+"""What the settings of hermes-memory-pgvector are called here, as `import pgvector --config` tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hermes_memory.application.importing.pgvector_settings import ENDPOINT, converted
+from hermes_memory.cli.common import print_json
+from hermes_memory.cli.exits import DONE, ERROR
+from hermes_memory.domain.errors import InvalidInput
+
+
+def print_settings(config: Path, *, as_json: bool) -> int:
+    """Print the settings to put into hermes-memory.json. 1: some values cannot be converted.
+
+    Raises:
+        InvalidInput: The file cannot be read, or holds no such settings.
+    """
+    found = converted(_section(config))
+    if as_json:
+        print_json(found)
+        return ERROR if found.refused else DONE
+    print_json(found.settings)
+    for key, why in found.dropped.items():
+        print(f"# {key}: {why}")
+    for key, why in found.refused.items():
+        print(f"# {key} could not be converted: {why}")
+    return ERROR if found.refused else DONE
+
+
+def model_named_in(config: Path) -> str:
+    """Return the model that made the vectors under these settings.
+
+    Raises:
+        InvalidInput: The file cannot be read, or holds no such settings.
+    """
+    return str(_section(config).get("embed_model") or ENDPOINT["embed_model"])
+
+
+def _section(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read ({type(error).__name__})") from None
+    except (yaml.YAMLError, RecursionError):
+        raise InvalidInput(f"{path} is no YAML") from None
+    if isinstance(document, dict) and isinstance(plugins := document.get("plugins"), dict):
+        document = plugins.get("pgvector")
+    if not isinstance(document, dict):
+        raise InvalidInput(f"{path} has no section plugins.pgvector")
+    return {str(key): value for key, value in document.items()}

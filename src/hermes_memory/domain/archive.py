@@ -1,0 +1,179 @@
+"""What a memory consists of when it is moved: every row as it stands, with its own id, times and origin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from hermes_memory.domain.contacts import recognise
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import NO_METADATA, SINKS, SUBJECT_BYTES, Metadata, Subject, Theme
+from hermes_memory.domain.themes import canonical_theme, is_reserved
+
+FORMAT_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingModel:
+    """Which model made the vectors of an archive; vectors of another model do not compare with them."""
+
+    name: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedTheme:
+    """A line of the registry of themes."""
+
+    theme: Theme
+    first_seen_at: datetime
+    last_seen_at: datetime
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedEntry:
+    """A durable memory.
+
+    Attributes:
+        vectors: One for each part of its text: big-endian half-precision numbers. Empty when none are told.
+    """
+
+    theme: Theme
+    subject: Subject | None
+    id: UUID
+    target: str
+    content: str
+    origin: str
+    tool: str | None
+    session: str | None
+    source: str | None
+    metadata: Metadata
+    said_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    operation: UUID
+    vectors: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedSession:
+    """A conversation, without its turns."""
+
+    theme: Theme
+    subject: Subject | None
+    session: str
+    parent: str | None
+    started_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedTurn:
+    """One message that was said; `vectors` as of an entry."""
+
+    theme: Theme
+    subject: Subject | None
+    session: str
+    position: int
+    id: UUID
+    parent: str | None
+    role: str
+    speaker: str | None
+    content: str
+    occurrence: int
+    origin: str
+    embed: bool
+    metadata: Metadata
+    said_at: datetime
+    created_at: datetime
+    operation: UUID
+    vectors: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedDelegation:
+    """A task that was handed to a child agent."""
+
+    theme: Theme
+    subject: Subject | None
+    id: UUID
+    session: str | None
+    child_theme: str | None
+    child_session: str | None
+    task: str
+    result: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedChange:
+    """One change of an entry, as the history has it.
+
+    Attributes:
+        digest: Its hash, when its texts were erased: without them it cannot be made anew. None otherwise.
+    """
+
+    theme: Theme
+    subject: Subject | None
+    id: UUID
+    row: UUID
+    change: str
+    target: str
+    before: str | None
+    after: str | None
+    origin: str
+    tool: str | None
+    session: str | None
+    operation: UUID
+    reason: str | None
+    at: datetime
+    said_at: datetime | None
+    recorded_at: datetime
+    metadata: Metadata | None
+    merged_into: UUID | None
+    erasure: UUID | None
+    digest: bytes | None
+
+
+Archived: TypeAlias = (
+    ArchivedTheme | ArchivedEntry | ArchivedSession | ArchivedTurn | ArchivedDelegation | ArchivedChange
+)
+
+KINDS: Final[Mapping[str, type[Archived]]] = {
+    "theme": ArchivedTheme,
+    "entry": ArchivedEntry,
+    "session": ArchivedSession,
+    "turn": ArchivedTurn,
+    "delegation": ArchivedDelegation,
+    "change": ArchivedChange,
+}
+"""The names of the kinds, in the order in which they stand within a theme."""
+_NAMES: Final = {kind: name for name, kind in KINDS.items()}
+
+
+def archived_kind(record: Archived) -> str:
+    """Return the name of the kind of a record."""
+    return _NAMES[type(record)]
+
+
+def check_owner(theme: str, subject: bytes | None, *, registry: bool = False) -> None:
+    """Check whose a record is.
+
+    Args:
+        registry: Whether it is a line of the registry of themes, where a sink stands without a subject.
+
+    Raises:
+        InvalidInput: The theme is not in its one spelling, names a person or a scope, or is a sink without a subject.
+    """
+    if subject is not None and len(subject) != SUBJECT_BYTES:
+        raise InvalidInput("a subject is 64 hexadecimal digits", field="subject")
+    if theme in SINKS:
+        if subject is None and not registry:
+            raise InvalidInput("what is in a governed theme has a subject", field="subject")
+        return
+    if canonical_theme(theme) != theme or is_reserved(Theme(theme)) or recognise(theme) is not None:
+        raise InvalidInput("this is no theme's name in its one spelling", field="theme")

@@ -1,0 +1,213 @@
+"""Files of other memories are read for what they hold, and what cannot be read is named."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes_memory import ConfigurationError, InvalidInput, Settings
+from hermes_memory.adapters.sources.addresses import connection_arguments
+from hermes_memory.adapters.sources.holographic import read_facts
+from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listing
+from hermes_memory.adapters.sources.markdown import read_notebooks
+from hermes_memory.application.importing.owners import Owners, without_contacts
+from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED, converted
+from hermes_memory.domain.foreign import ForeignEntry, Unreadable, Whose
+from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
+from hermes_memory.domain.model import Target
+from hermes_memory.settings import settings_with
+
+AT = datetime(2024, 5, 3, 10, tzinfo=UTC)
+SECRET = b"a secret of the installation"
+CONTACT = "agent:main:whatsapp:dm:+4915550104711"
+
+
+def written(path: Path, document: Any) -> Path:
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def entries(found: list[Any]) -> list[ForeignEntry]:
+    return [each for each in found if isinstance(each, ForeignEntry)]
+
+
+def test_what_mem0_gives_is_read_with_times_agents_and_runs(tmp_path: Path) -> None:
+    memory = {
+        "id": "m1",
+        "memory": "Likes tea",
+        "hash": "h",
+        "user_id": "ana",
+        "agent_id": "marketing",
+        "run_id": "r1",
+        "metadata": {"category": "taste"},
+        "created_at": "2024-05-01T00:00:00Z",
+        "updated_at": "2024-05-03T03:00:00-07:00",
+    }
+    other = {"id": "m2", "memory": "Lives in Turin", "user_id": "bo"}
+    whole = written(tmp_path / "all.json", {"results": [memory, {"id": "m3"}, "?"]})
+    lines = written(tmp_path / "lines.jsonl", f"{json.dumps(memory)}\n\nno json\n")
+    both = written(tmp_path / "both.json", [memory, other])
+    found = read_listing(whole, MEM0)
+    by_line = read_listing(lines, MEM0)
+    (of_bo,) = entries(read_listing(both, MEM0, user="bo"))
+
+    (read,) = entries(found)
+    assert (read.content, read.whose.agent, read.session, read.at) == ("Likes tea", "marketing", "r1", AT)
+    assert read.metadata["category"] == "taste"
+    assert [each.place for each in found if isinstance(each, Unreadable)] == ["memory 2", "memory 3"]
+    assert [each.place for each in by_line if isinstance(each, ForeignEntry | Unreadable)] == ["line 1", "line 3"]
+    assert entries(by_line)[0].key == read.key
+    assert of_bo.content == "Lives in Turin"
+    with pytest.raises(InvalidInput, match="2 users"):
+        read_listing(both, MEM0)
+
+
+def test_a_listing_of_tablestore_is_read_and_a_further_page_is_asked_for(tmp_path: Path) -> None:
+    scope = {"appId": "a", "tenantId": "t", "agentId": "support", "runId": "__default__"}
+    unit = {"id": "u1", "text": "Prefers Rust", "scope": scope, "createdAt": 1_714_730_400_000, "metadata": {"k": "v"}}
+    path = written(tmp_path / "list.json", {"memories": [unit, {"unit": unit, "score": 0.9}], "nextToken": "n"})
+    page, first, second = read_listing(path, TABLESTORE)
+
+    assert isinstance(page, Unreadable)
+    assert isinstance(first, ForeignEntry)
+    assert isinstance(second, ForeignEntry)
+    assert (first.content, first.whose.agent, first.session, first.at) == ("Prefers Rust", "support", None, AT)
+    assert first.key == second.key
+    for text in ("7", "{}", '{"memories": 1}', "", "no"):
+        with pytest.raises(InvalidInput):
+            read_listing(written(path, text), TABLESTORE)
+
+
+def test_holographic_facts_are_read_from_a_home_that_goes_on_writing(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "memory_store.db")) as opened:
+        opened.execute("pragma journal_mode = wal")
+        opened.execute(
+            "create table facts (fact_id integer primary key, content text, category text, tags text, trust_score real,"
+            " created_at timestamp default current_timestamp, updated_at timestamp)"
+        )
+        opened.execute(
+            "insert into facts values (1, 'Prefers vim', 'user_pref', 'editor, taste', 0.6, '2024-05-01 08:00:00', ?),"
+            " (2, 'CI runs on Fridays', 'project', null, 0.5, '2024-05-01 08:00:00', null)",
+            ("2024-05-03 10:00:00",),
+        )
+        opened.commit()
+        other, preference = entries(read_facts(tmp_path))
+
+    assert (preference.content, preference.target, preference.at) == ("Prefers vim", Target.USER, AT)
+    assert (preference.metadata["tags"], preference.metadata["trust"]) == (["editor", "taste"], 0.6)
+    assert (other.target, other.at) == (Target.MEMORY, datetime(2024, 5, 1, 8, tzinfo=UTC))
+    for path in (tmp_path / "none", written(tmp_path / "text.db", "no database")):
+        with pytest.raises(InvalidInput):
+            read_facts(path)
+
+
+def test_notebooks_of_any_home_are_read_with_the_time_of_their_file(tmp_path: Path) -> None:
+    folder = tmp_path / "memories"
+    folder.mkdir()
+    written(folder / "MEMORY.md", "One\n§\nTwo\nlines\n§\n")
+    written(folder / "USER.md", "Ana")
+    found = entries(read_notebooks(tmp_path))
+    alone = entries(read_notebooks(folder / "USER.md"))
+
+    assert [(each.target, each.content) for each in found] == [
+        ("memory", "One"),
+        ("memory", "Two\nlines"),
+        ("user", "Ana"),
+    ]
+    assert found[0].at == datetime.fromtimestamp((folder / "MEMORY.md").stat().st_mtime, UTC)
+    assert [each.key for each in alone] == [found[2].key]
+    with pytest.raises(InvalidInput, match="neither"):
+        read_notebooks(tmp_path / "nowhere")
+
+
+def test_a_contacts_rows_get_the_subject_under_which_live_talk_is_kept_and_no_others() -> None:
+    owners = Owners(policy=IdentityPolicy(), secret=SECRET, default="hermes")
+    live = resolve(HostIdentity(gateway_session_key=CONTACT), IdentityPolicy(), SECRET)
+    theirs = owners.caller(Whose(agent="whatsapp-dm", contact=CONTACT), "w1")
+    unknown = owners.caller(Whose(agent="external-group"), "g1")
+    again, elsewhere = (owners.caller(Whose(agent="external-group"), session) for session in ("g1", "g2"))
+    mistaken = owners.caller(Whose(agent="whatsapp-dm", contact="team:dm:planning"), "p")
+    hidden = owners.caller(Whose(agent="sms:+4915550104711"), None)
+    named = owners.caller(Whose(agent="Marketing"), CONTACT)
+    reserved = owners.caller(Whose(agent="all"), None)
+
+    assert (theirs.theme, theirs.subject) == (live.theme, live.subject)
+    assert unknown.subject == again.subject != elsewhere.subject
+    assert unknown.subject is not None
+    assert (mistaken.theme, mistaken.subject) == ("team:dm:planning", None)
+    assert (hidden.theme, hidden.subject is None) == ("whatsapp-dm", False)
+    assert (named.theme, named.subject) == ("marketing", None)
+    assert "4711" not in str(named.session)
+    assert (reserved.theme, owners.renamed) == ("default", {"all": "default"})
+    assert without_contacts({"raw_identity": CONTACT, "a": [{"b": CONTACT}], "n": 1}) == {
+        "a": [{"b": "[a contact]"}],
+        "n": 1,
+    }
+
+
+def test_every_setting_of_the_peer_has_a_counterpart_or_a_reason(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "dsn": "dbname=x user=y",
+        "embed_url": "http://h:1",
+        "embed_model": "m",
+        "embed_dim": "768",
+        "embed_api_key_env": "KEY",
+        "embed_protocol": "Ollama",
+        "prefetch_limit": 7,
+        "min_similarity": 0.3,
+        "embed_on_write": "true",
+        "scope_default": "all",
+        "hybrid_search": True,
+        "write_queue_maxsize": 256,
+        "bulk_sync_on_init": "no",
+        "sync_turns": "0",
+        "turn_min_chars": 40,
+        "allowed_themes": "a, b",
+        "identity_aliases": "x=a,y=b",
+        "bench_mode": "reject",
+        "conversation_embed_policy": "none",
+        "ttl_days": 0,
+        "embed_timeout": 5,
+        "embed_write_timeout": "30",
+        "embed_write_retries": 2,
+        "embed_write_backoff": 0.1,
+        "prefetch_budget": 5.0,
+        "write_contexts": ["primary"],
+        "shutdown_drain_timeout": 10,
+    }
+    found = converted(given)
+    settings = settings_with(found.settings, home=tmp_path)
+    wrong = converted(
+        {"embed_dim": "many", "prefetch_budget": 9, "bench_mode": "x", "colour": 1, "embed_on_write": "?"}
+    )
+
+    assert sorted(given) == sorted({*RENAMED, *DROPPED, "dsn"})
+    assert found.refused == {}
+    assert (settings.embedder, settings.embed_dim, settings.prefetch_timeout) == ("ollama", 768, 5.0)
+    assert (settings.capture_turns, settings.reconcile_files, settings.bench_mode) == (False, False, "reject")
+    assert (settings.allowed_themes, settings.identity_aliases) == (("a", "b"), {"x": "a", "y": "b"})
+    assert "postgresql://" in found.dropped["dsn"]
+    assert sorted(wrong.refused) == ["bench_mode", "colour", "embed_dim", "embed_on_write", "prefetch_budget"]
+    assert converted({"embed_on_write": False, "embed_url": "http://h"}).settings["embedder"] == "none"
+    assert converted({"embed_url": "http://h"}).settings["embedder"] == "auto"
+    assert Settings.model_fields.keys() >= found.settings.keys()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "dbname='open", "host=a =b", "port=x dbname=y", "port=70000"])
+def test_an_address_that_cannot_be_read_is_refused_and_not_quoted(address: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        connection_arguments(address)
+
+    assert address not in str(refused.value)
+
+
+def test_keywords_of_an_address_are_read_with_their_quotes() -> None:
+    found = connection_arguments(r"host = h port=5433 password='it\'s a \\ b' sslmode=require dbname=x\ y")
+
+    assert found == {"host": "h", "port": 5433, "password": "it's a \\ b", "ssl": "require", "database": "x y"}
