@@ -22,6 +22,7 @@ from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.people import PostgresPeople
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
+from hermes_memory.adapters.postgres.witness import PostgresWitness
 from hermes_memory.domain.chain import Head
 from hermes_memory.domain.model import (
     AllScope,
@@ -219,6 +220,10 @@ async def _works(store: PostgresStore) -> None:
     await seals.lag()
     for _ in range(6):
         await index.fold()
+    witness = PostgresWitness(store.pool)
+    await witness.delivered(HOST, [stamp(HOST).operation])
+    await witness.present(HOST, {RowId(uuid4()): "first note"})
+    await witness.note_theme(MARKETING, datetime(2024, 1, 2, tzinfo=UTC), datetime(2024, 1, 3, tzinfo=UTC))
 
 
 def _framed() -> dict[str, str]:
