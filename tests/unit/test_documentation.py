@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -47,6 +49,9 @@ OLD_KEYS = [
     "write_contexts",
     "shutdown_drain_timeout",
 ]
+OLD_VERBS = ["migrate", "stats", "cleanup", "install", "add", "search", "doctor"]
+OLD_TOOLS = ["recall_memory", "recall_conversation", "profile", "search", "remember", "forget"]
+_NAMED_TEST = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 _FENCED = re.compile(r"^( *)(```+).*?^\1\2$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _SECOND_SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?]\)? [A-Z`*]")
@@ -109,6 +114,23 @@ def test_every_error_has_its_line() -> None:
     assert {row[0].strip("`") for row in rows} == raised - {"HermesMemoryError"}
 
 
+def test_every_feature_of_the_older_plugins_has_an_answer_and_tests_that_exist() -> None:
+    rows = [row for row in _all_rows(DOCS / "reference" / "parity.md") if row[0] != "Feature"]
+    named = [(row[0], _NAMED_TEST.findall(row[-1])) for row in rows]
+    missing = [f"{file}::{test}" for _, tests in named for file, test in tests if test not in _tests_of(file)]
+
+    assert rows
+    assert not [row for row in rows if len(row) != 4 or not all(row)]
+    assert not [feature for feature, tests in named if not tests]
+    assert not missing
+
+
+def test_every_verb_and_tool_of_the_older_plugins_is_answered() -> None:
+    page = (DOCS / "reference" / "parity.md").read_text(encoding="utf-8")
+
+    assert not [name for name in [*OLD_VERBS, *OLD_TOOLS] if f"`{name}" not in page]
+
+
 def test_every_module_that_a_rule_is_said_to_live_in_exists() -> None:
     rows = _rows(DOCS / "explanation" / "architecture.md", "## Where each rule lives")
     modules = {module for row in rows for module in re.findall(r"`([a-z_.]+)`", row[1]) if not module.endswith(".sql")}
@@ -143,6 +165,21 @@ def _rows(page: Path, heading: str) -> list[list[str]]:
     lines = re.search(r"(?:^\|.*\n)+", after, re.MULTILINE)
     assert lines, f"{page.name} has no table after {heading!r}"
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[0].splitlines()[2:]]
+
+
+def _all_rows(page: Path) -> list[list[str]]:
+    """Return the cells of all rows of all tables of a page, headers included, lines below them apart."""
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if not line.startswith("| ---")]
+
+
+@lru_cache
+def _tests_of(file: str) -> frozenset[str]:
+    """Return the names of the tests that a file below `tests/` defines."""
+    path = CHECKOUT / "tests" / file
+    tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module(body=[], type_ignores=[])
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(node.name for node in functions)
 
 
 def _source(module: str) -> Path:
