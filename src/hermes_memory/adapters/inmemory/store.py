@@ -15,6 +15,7 @@ from hermes_memory.adapters.inmemory.reader import InMemoryReader
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.adapters.inmemory.seals import InMemorySeals
 from hermes_memory.adapters.inmemory.search import InMemorySearch
+from hermes_memory.adapters.inmemory.witness import InMemoryWitness
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import SINKS, ReadPolicy, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
@@ -75,6 +76,7 @@ class InMemoryStore:
         self.eraser = InMemoryEraser(self._records)
         self.queue = InMemoryEmbeddingQueue(self._records)
         self.people = InMemoryPeople(self._records)
+        self.witness = InMemoryWitness(self._records)
         self.inspector = InMemoryInspector(self._records)
 
     @property

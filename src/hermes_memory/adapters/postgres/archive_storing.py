@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, LiteralString, cast
 from uuid import uuid4
@@ -163,11 +164,24 @@ async def _put(transaction: Transaction, statement: LiteralString, alike: Sequen
     if not isinstance(first := alike[0], ArchivedTheme):
         whose = (first.theme, subject_key(first.subject))
     new = 0
-    for part in columns_in_parts(
-        _values(record) for record in {_identity(record): record for record in alike}.values()
-    ):
-        new += sum(row["added"] for row in await transaction.fetch(statement, *whose, *part))
+    for different in _rounds(alike):
+        for part in columns_in_parts(map(_values, different)):
+            new += sum(row["added"] for row in await transaction.fetch(statement, *whose, *part))
     return Receipt(new={archived_kind(alike[0]): new}, known=len(alike) - new)
+
+
+def _rounds(alike: Sequence[Archived]) -> Iterator[list[Archived]]:
+    """Yield records so that none meets another one of its identity in one statement, which could not join the two."""
+    rounds: list[dict[object, Archived]] = []
+    met: Counter[object] = Counter()
+    for record in alike:
+        identity = _identity(record)
+        if met[identity] == len(rounds):
+            rounds.append({})
+        rounds[met[identity]][identity] = record
+        met[identity] += 1
+    for each in rounds:
+        yield list(each.values())
 
 
 def _identity(record: Archived) -> object:

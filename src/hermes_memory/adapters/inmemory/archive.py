@@ -1,0 +1,188 @@
+"""A memory as it is moved, in this process's memory: what was stored comes out again as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final, TypeVar, cast
+
+from hermes_memory.domain.archive import (
+    KINDS,
+    Archived,
+    ArchivedChange,
+    ArchivedDelegation,
+    ArchivedEntry,
+    ArchivedSession,
+    ArchivedTheme,
+    ArchivedTurn,
+    EmbeddingModel,
+    archived_kind,
+)
+from hermes_memory.domain.model import Theme
+from hermes_memory.ports.archive import Receipt
+
+Text = TypeVar("Text", ArchivedEntry, ArchivedTurn)
+
+_NEW: Final = "new"
+_KNOWN: Final = "known"
+_ALTERED: Final = "altered"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True, kw_only=True)
+class InMemoryArchive:
+    """`Archive` and `Snapshot` over the same records, for tests of what moves a memory.
+
+    Attributes:
+        in_use: The model whose vectors are kept.
+        now: Tells when a theme was seen that no record of its own tells of (aware).
+    """
+
+    in_use: EmbeddingModel | None = None
+    now: Callable[[], datetime] = _now
+    _kept: dict[tuple[type[Archived], Hashable], Archived] = field(default_factory=dict)
+    _noted: list[Mapping[str, int]] = field(default_factory=list)
+
+    @property
+    def noted(self) -> Sequence[Mapping[str, int]]:
+        """What was noted in the log of maintenance."""
+        return tuple(self._noted)
+
+    async def model(self) -> EmbeddingModel | None:
+        """Return the model in use; see `Archive.model`."""
+        return self.in_use
+
+    async def store(self, records: Sequence[Archived], *, vectors: bool) -> Receipt:
+        """Store records; see `Archive.store`."""
+        keep = vectors and self.in_use is not None
+        became = [self._store(record if keep else _without_vectors(record)) for record in records]
+        for theme in sorted({record.theme for record in records}):
+            if (ArchivedTheme, theme) not in self._kept:
+                now = self.now()
+                self._kept[ArchivedTheme, theme] = ArchivedTheme(theme=theme, first_seen_at=now, last_seen_at=now)
+        new: dict[str, int] = {archived_kind(record): 0 for record in records}
+        for record, each in zip(records, became, strict=True):
+            new[archived_kind(record)] += each == _NEW
+        return Receipt(new=new, known=became.count(_KNOWN), altered=became.count(_ALTERED))
+
+    async def note(self, new: Mapping[str, int]) -> None:
+        """Note what was brought in; see `Archive.note`."""
+        self._noted.append(dict(new))
+
+    async def themes(self) -> Sequence[Theme]:
+        """Return all themes; see `Snapshot.themes`."""
+        return sorted({record.theme for record in self._kept.values()})
+
+    async def records(self, theme: Theme, *, vectors: bool) -> AsyncIterator[Archived]:
+        """Yield all that is a theme's; see `Snapshot.records`."""
+        mine = [record for record in self._kept.values() if record.theme == theme]
+        for kind in KINDS.values():
+            for record in sorted((each for each in mine if isinstance(each, kind)), key=_order):
+                yield record if vectors else _without_vectors(record)
+
+    def _store(self, record: Archived) -> str:
+        match record:
+            case ArchivedTheme():
+                return self._merge(record, record.theme, _wider_theme)
+            case ArchivedSession():
+                return self._merge(record, (record.theme, record.subject, record.session), _wider_session)
+            case ArchivedEntry():
+                equal = [e for e in self._of(ArchivedEntry) if _same_entry(e, record)]
+                return self._keep(record, equal)
+            case ArchivedTurn():
+                return self._turn(record)
+            case ArchivedDelegation() | ArchivedChange():
+                return self._merge(record, (record.theme, record.subject, record.id), lambda there, _: there)
+
+    def _merge(self, record: Archived, key: Hashable, join: Callable[[Archived, Archived], Archived]) -> str:
+        there = self._kept.get((type(record), key))
+        self._kept[type(record), key] = record if there is None else join(there, record)
+        return _NEW if there is None else _KNOWN
+
+    def _keep(self, record: Text, equal: Collection[Text]) -> str:
+        """Keep a row unless it, or an equal one, is there."""
+        key = (type(record), (record.theme, record.id))
+        if equal:
+            return _KNOWN
+        if key in self._kept:
+            return _ALTERED
+        self._kept[key] = record
+        return _NEW
+
+    def _turn(self, record: ArchivedTurn) -> str:
+        said = [turn for turn in self._of(ArchivedTurn) if _place(turn) == _place(record)]
+        session = ArchivedSession(
+            theme=record.theme,
+            subject=record.subject,
+            session=record.session,
+            parent=None,
+            started_at=record.said_at,
+            last_at=record.said_at,
+        )
+        self._merge(session, _place(record), _wider_session)
+        after = max((turn.position + 1 for turn in said), default=0)
+        placed = replace(record, position=max(record.position, after))
+        return self._keep(placed, [turn for turn in said if _words(turn) == _words(record)])
+
+    def _of(self, kind: type[Text]) -> list[Text]:
+        return [record for record in self._kept.values() if isinstance(record, kind)]
+
+
+def _without_vectors(record: Archived) -> Archived:
+    return replace(record, vectors=()) if isinstance(record, ArchivedEntry | ArchivedTurn) else record
+
+
+def _same_entry(one: ArchivedEntry, other: ArchivedEntry) -> bool:
+    def key(entry: ArchivedEntry) -> Hashable:
+        return entry.theme, entry.subject, entry.target, entry.content
+
+    return key(one) == key(other)
+
+
+def _place(turn: ArchivedTurn) -> tuple[Hashable, ...]:
+    return turn.theme, turn.subject, turn.session
+
+
+def _words(turn: ArchivedTurn) -> Hashable:
+    return turn.role, turn.content, turn.occurrence
+
+
+def _wider_theme(there: Archived, told: Archived) -> Archived:
+    one, other = cast("ArchivedTheme", there), cast("ArchivedTheme", told)
+    return ArchivedTheme(
+        theme=one.theme,
+        first_seen_at=min(one.first_seen_at, other.first_seen_at),
+        last_seen_at=max(one.last_seen_at, other.last_seen_at),
+        metadata={**other.metadata, **one.metadata},
+    )
+
+
+def _wider_session(there: Archived, told: Archived) -> Archived:
+    one, other = cast("ArchivedSession", there), cast("ArchivedSession", told)
+    return replace(
+        one,
+        parent=one.parent or other.parent,
+        started_at=min(one.started_at, other.started_at),
+        last_at=max(one.last_at, other.last_at),
+    )
+
+
+def _order(record: Archived) -> tuple[object, ...]:
+    """Return by what records of one kind and theme are told one after the other."""
+    match record:
+        case ArchivedTheme():
+            return ()
+        case ArchivedEntry():
+            return record.subject or b"", record.updated_at, record.id
+        case ArchivedSession():
+            return record.subject or b"", record.session
+        case ArchivedTurn():
+            return record.subject or b"", record.session, record.position, record.id
+        case ArchivedDelegation():
+            return record.subject or b"", record.created_at, record.id
+        case ArchivedChange():
+            return record.subject or b"", record.recorded_at, record.id

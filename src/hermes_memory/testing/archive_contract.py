@@ -1,0 +1,228 @@
+"""What `Archive` and `Snapshot` promise, to be run against every adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from hermes_memory.domain.archive import (
+    Archived,
+    ArchivedChange,
+    ArchivedDelegation,
+    ArchivedEntry,
+    ArchivedSession,
+    ArchivedTheme,
+    ArchivedTurn,
+)
+from hermes_memory.domain.model import NO_METADATA, Subject, Theme
+from hermes_memory.ports.archive import Archive
+from hermes_memory.testing.making import ANA, MARKETING, SALES
+
+THEN: Final = datetime(2024, 5, 3, 10, 0, 0, 123_456, tzinfo=UTC)
+VECTOR: Final = bytes.fromhex("3c00400042003c00")
+"""The numbers 1, 2, 3 and 1, as an archive has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveUnderTest:
+    """A fresh, empty archive whose model has four dimensions.
+
+    Attributes:
+        told: Reads a theme out, in one snapshot.
+        themes: Reads which themes there are.
+    """
+
+    archive: Archive
+    told: Callable[[Theme, bool], Awaitable[Sequence[Archived]]]
+    themes: Callable[[], Awaitable[Sequence[Theme]]]
+
+
+def _uuid(number: int) -> UUID:
+    return UUID(int=number)
+
+
+def entry(content: str, number: int, *, theme: Theme = MARKETING, subject: Subject | None = None) -> ArchivedEntry:
+    """Make an entry that was changed at second `number`."""
+    return ArchivedEntry(
+        theme=theme,
+        subject=subject,
+        id=_uuid(number),
+        target="memory",
+        content=content,
+        origin="assistant",
+        tool="memory",
+        session="s1",
+        source=None,
+        metadata=NO_METADATA,
+        said_at=THEN,
+        created_at=THEN,
+        updated_at=THEN + timedelta(seconds=number),
+        operation=_uuid(1_000 + number),
+        vectors=(VECTOR,),
+    )
+
+
+def turn(content: str, position: int, *, number: int, subject: Subject | None = None) -> ArchivedTurn:
+    """Make a turn of session s1."""
+    return ArchivedTurn(
+        theme=MARKETING,
+        subject=subject,
+        session="s1",
+        position=position,
+        id=_uuid(number),
+        parent=None,
+        role="user",
+        speaker="Ana",
+        content=content,
+        occurrence=0,
+        origin="user",
+        embed=True,
+        metadata=NO_METADATA,
+        said_at=THEN + timedelta(seconds=number),
+        created_at=THEN,
+        operation=_uuid(2_000 + number),
+        vectors=(VECTOR,),
+    )
+
+
+def session(*, started_at: datetime = THEN, last_at: datetime = THEN, parent: str | None = None) -> ArchivedSession:
+    """Make session s1."""
+    return ArchivedSession(
+        theme=MARKETING, subject=None, session="s1", parent=parent, started_at=started_at, last_at=last_at
+    )
+
+
+THEME: Final = ArchivedTheme(
+    theme=MARKETING, first_seen_at=THEN, last_seen_at=THEN + timedelta(days=1), metadata={"colour": "red"}
+)
+DELEGATION: Final = ArchivedDelegation(
+    theme=MARKETING,
+    subject=None,
+    id=_uuid(500),
+    session="s1",
+    child_theme="sales",
+    child_session="c1",
+    task="find a venue",
+    result="found",
+    created_at=THEN,
+)
+CHANGE: Final = ArchivedChange(
+    theme=MARKETING,
+    subject=ANA,
+    id=_uuid(600),
+    row=_uuid(2),
+    change="added",
+    target="memory",
+    before=None,
+    after="her code is zebra",
+    origin="assistant",
+    tool="memory",
+    session="s1",
+    operation=_uuid(1_002),
+    reason=None,
+    at=THEN,
+    said_at=THEN,
+    recorded_at=THEN,
+    metadata=NO_METADATA,
+    merged_into=None,
+    erasure=None,
+    digest=None,
+)
+
+
+class ArchiveContract:
+    """The promises. A subclass supplies the async fixture `kept`: fresh and empty each time."""
+
+    async def test_what_was_stored_is_told_as_it_was_and_in_one_order(self, kept: ArchiveUnderTest) -> None:
+        last = THEN + timedelta(seconds=21)
+        whole: list[Archived] = [
+            THEME,
+            entry("launch on 3 May", 1),
+            entry("her code is zebra", 2, subject=ANA),
+            session(last_at=last),
+            turn("when is the launch", 0, number=20),
+            turn("on 3 May", 1, number=21),
+            DELEGATION,
+            CHANGE,
+        ]
+        shuffled = [whole[place] for place in (7, 3, 4, 2, 0, 6, 5, 1)]
+        receipt = await kept.archive.store(shuffled, vectors=True)
+
+        assert list(await kept.told(MARKETING, True)) == whole
+        assert [each for each in await kept.told(MARKETING, False) if getattr(each, "vectors", ())] == []
+        assert {kind: n for kind, n in receipt.new.items() if n} == {
+            "theme": 1,
+            "entry": 2,
+            "session": 1,
+            "turn": 2,
+            "delegation": 1,
+            "change": 1,
+        }
+        assert (receipt.known, receipt.altered, list(receipt.missing)) == (0, 0, [])
+
+    async def test_what_is_there_is_left_as_it_is(self, kept: ArchiveUnderTest) -> None:
+        whole: list[Archived] = [
+            THEME,
+            entry("launch on 3 May", 1),
+            session(),
+            turn("on 3 May", 0, number=20),
+            DELEGATION,
+            CHANGE,
+        ]
+        await kept.archive.store(whole, vectors=True)
+        before = await kept.told(MARKETING, True)
+        again = await kept.archive.store(whole, vectors=True)
+        alike: list[Archived] = [entry("launch on 3 May", 9), turn("on 3 May", 0, number=29)]
+        equal = await kept.archive.store(alike, vectors=True)
+        altered = await kept.archive.store([entry("launch on 9 May", 1)], vectors=True)
+
+        assert (sum(again.new.values()), again.known, again.altered) == (0, len(whole), 0)
+        assert (sum(equal.new.values()), equal.known, equal.altered) == (0, 2, 0)
+        assert (sum(altered.new.values()), altered.known, altered.altered) == (0, 0, 1)
+        after = [each for each in await kept.told(MARKETING, True) if not isinstance(each, ArchivedSession)]
+        assert after == [each for each in before if not isinstance(each, ArchivedSession)]
+
+    async def test_a_turn_takes_the_next_place_when_its_own_is_taken(self, kept: ArchiveUnderTest) -> None:
+        await kept.archive.store([turn("first", 0, number=20), turn("second", 4, number=21)], vectors=True)
+        await kept.archive.store([turn("third", 2, number=22), turn("fourth", 9, number=23)], vectors=True)
+
+        told = [each for each in await kept.told(MARKETING, False) if isinstance(each, ArchivedTurn)]
+        assert [(each.content, each.position) for each in told] == [
+            ("first", 0),
+            ("second", 4),
+            ("third", 5),
+            ("fourth", 9),
+        ]
+
+    async def test_the_time_of_a_session_and_of_a_theme_grows_to_what_is_told(self, kept: ArchiveUnderTest) -> None:
+        early, late = THEN - timedelta(days=1), THEN + timedelta(days=9)
+        for each in (session(parent="s0"), session(started_at=early), session(last_at=late, parent="other")):
+            await kept.archive.store([each], vectors=False)
+        await kept.archive.store([THEME, replace(THEME, first_seen_at=early, metadata={"size": 3})], vectors=False)
+        told = {type(each): each for each in await kept.told(MARKETING, False)}
+
+        assert told[ArchivedSession] == session(started_at=early, last_at=late, parent="s0")
+        theme = told[ArchivedTheme]
+        assert isinstance(theme, ArchivedTheme)
+        assert theme.first_seen_at <= early
+        assert dict(theme.metadata) == {"colour": "red", "size": 3}
+
+    async def test_vectors_are_kept_only_when_they_are_of_the_model_in_use(self, kept: ArchiveUnderTest) -> None:
+        model = await kept.archive.model()
+        await kept.archive.store([entry("foreign", 1)], vectors=False)
+        await kept.archive.store([entry("own", 2)], vectors=True)
+        told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedEntry)]
+
+        assert model is not None
+        assert model.dimension == 4
+        assert [(each.content, each.vectors) for each in told] == [("foreign", ()), ("own", (VECTOR,))]
+
+    async def test_a_theme_is_known_from_its_rows_on(self, kept: ArchiveUnderTest) -> None:
+        await kept.archive.store([entry("one", 1, theme=SALES), entry("two", 2)], vectors=False)
+
+        assert list(await kept.themes()) == [MARKETING, SALES]
+        assert [each.theme for each in await kept.told(SALES, False)] == [SALES, SALES]
+        assert list(await kept.told(Theme("nobody"), False)) == []

@@ -1,0 +1,82 @@
+"""Both archives keep what `Archive` and `Snapshot` promise, and both stores what `Witness` promises."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import pytest
+import pytest_asyncio
+
+from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.inmemory.archive import InMemoryArchive
+from hermes_memory.adapters.postgres.administrator import administrator
+from hermes_memory.adapters.postgres.archive_reading import snapshot
+from hermes_memory.adapters.postgres.archive_storing import PostgresArchive
+from hermes_memory.adapters.postgres.witness import PostgresWitness
+from hermes_memory.domain.archive import Archived, EmbeddingModel
+from hermes_memory.domain.model import Theme
+from hermes_memory.testing.archive_contract import ArchiveContract, ArchiveUnderTest
+from hermes_memory.testing.witness_contract import WitnessContract, WitnessUnderTest
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import ANALYZE, Installation, migrated
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def template(server: TestServer) -> AsyncIterator[Installation]:
+    async with migrated(server) as installation:
+        yield installation
+
+
+class TestInMemoryArchive(ArchiveContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    async def kept(self) -> ArchiveUnderTest:
+        archive = InMemoryArchive(in_use=EmbeddingModel(name="contract", dimension=4))
+
+        async def told(theme: Theme, vectors: bool) -> Sequence[Archived]:
+            return [record async for record in archive.records(theme, vectors=vectors)]
+
+        return ArchiveUnderTest(archive=archive, told=told, themes=archive.themes)
+
+
+class TestPostgresArchive(ArchiveContract):
+    """Every promise, kept by Postgres."""
+
+    @pytest_asyncio.fixture
+    async def kept(self, template: Installation) -> AsyncIterator[ArchiveUnderTest]:
+        async with template.copy() as place, administrator(place.admin_dsn) as opened:
+
+            async def told(theme: Theme, vectors: bool) -> Sequence[Archived]:
+                async with snapshot(opened) as read:
+                    return [record async for record in read.records(theme, vectors=vectors)]
+
+            async def themes() -> Sequence[Theme]:
+                async with snapshot(opened) as read:
+                    return await read.themes()
+
+            yield ArchiveUnderTest(archive=PostgresArchive(opened, analyze=ANALYZE), told=told, themes=themes)
+
+
+class TestInMemoryWitness(WitnessContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    async def told(self) -> WitnessUnderTest:
+        store = InMemoryStore(analyze=ANALYZE)
+        return WitnessUnderTest(delivery=store.delivery, reader=store.reader, witness=store.witness)
+
+
+class TestPostgresWitness(WitnessContract):
+    """Every promise, kept by Postgres."""
+
+    @pytest_asyncio.fixture
+    async def told(self, template: Installation) -> AsyncIterator[WitnessUnderTest]:
+        async with template.copy() as place, place.store() as store:
+            yield WitnessUnderTest(delivery=store.delivery, reader=store.reader, witness=PostgresWitness(store.pool))
