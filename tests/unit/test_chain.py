@@ -21,6 +21,7 @@ from hermes_memory.domain.chain import (
     Seal,
     canonical_form,
     erasure_record,
+    examined,
     head,
     merkle_root,
     row_hash,
@@ -87,7 +88,10 @@ def test_a_change_that_is_altered_or_missing_is_named(batches: list[int], data: 
     at = data.draw(st.integers(0, len(links) - 1))
     altered, removed = list(links), [each for place, each in enumerate(links) if place != at]
     altered[at] = replace(links[at], fields=(*links[at].fields, "forged"))
+    read = [examined(each) for each in altered]
 
+    assert verify(THEME, read, seals) == verify(THEME, altered, seals)
+    assert {each.fields for each in read} == {()}
     assert [(flaw.change, flaw.what) for flaw in verify(THEME, altered, seals)] == [
         (links[at].id, "a change was altered")
     ]

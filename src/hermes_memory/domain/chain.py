@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -41,12 +41,13 @@ class Link:
     """A change as the chain sees it.
 
     Attributes:
-        fields: What its canonical form is made of, in the order of `FIELDS`.
+        fields: What its canonical form is made of, in the order of `FIELDS`; empty once it was examined.
         salt: None once its texts were erased.
         row_hash: 32 bytes.
         seal: Number of the seal that it is under, None while it waits for one.
         erasure: The change that says that its texts were erased.
         record: What that change says when this one is it: a count and a digest. None for every other change.
+        flaw: What does not hold of it by itself, when it was examined.
     """
 
     id: UUID
@@ -56,6 +57,7 @@ class Link:
     seal: int | None
     erasure: UUID | None
     record: str | None
+    flaw: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +132,7 @@ def verify(theme: str, links: Sequence[Link], seals: Sequence[Seal], published: 
     """Return all that does not hold in the history of one theme.
 
     Args:
-        links: All its changes, in any order.
+        links: All its changes, in any order, examined or not.
         seals: All its seals, in any order.
         published: Heads that were published, of whatever themes.
     """
@@ -141,14 +143,24 @@ def verify(theme: str, links: Sequence[Link], seals: Sequence[Seal], published: 
     return flaws
 
 
+def examined(link: Link) -> Link:
+    """Hash a change anew, note whether it holds, and let go of its texts: a whole theme's are many."""
+    return replace(link, fields=(), flaw=_flaw(link))
+
+
+def _flaw(link: Link) -> str | None:
+    if link.salt is None:
+        # Nothing can be hashed any more, so a text here would be whoever's who put it there.
+        left = any(value is not None for name, value in zip(FIELDS, link.fields, strict=False) if name in TAKEN)
+        return "a text stands where one was erased" if left else None
+    held = row_hash(link.salt, canonical_form(link.fields)) == link.row_hash
+    return None if held else "a change was altered"
+
+
 def _altered(theme: str, links: Sequence[Link]) -> Iterator[Flaw]:
     for link in links:
-        if link.salt is None:
-            # Nothing can be hashed any more, so a text here would be whoever's who put it there.
-            if any(value is not None for name, value in zip(FIELDS, link.fields, strict=False) if name in TAKEN):
-                yield Flaw(theme=theme, seal=link.seal, change=link.id, what="a text stands where one was erased")
-        elif row_hash(link.salt, canonical_form(link.fields)) != link.row_hash:
-            yield Flaw(theme=theme, seal=link.seal, change=link.id, what="a change was altered")
+        if what := _flaw(link) if link.fields else link.flaw:
+            yield Flaw(theme=theme, seal=link.seal, change=link.id, what=what)
 
 
 def _chain(theme: str, seals: Sequence[Seal]) -> Iterator[Flaw]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.adapters.postgres.rows import utc
-from hermes_memory.domain.chain import ERASED, Link, Seal, microseconds
+from hermes_memory.domain.chain import ERASED, Link, Seal, examined, microseconds
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from hermes_memory.adapters.postgres.rows import Record
+
+ROWS_AHEAD: Final = 500
 
 THEMES: Final[LiteralString] = """
 select h.agent_identity from hermes_memory.history h
@@ -25,12 +27,13 @@ SEALS: Final[LiteralString] = "select s.* from hermes_memory.seals s where s.age
 async def histories(
     administrator: Administrator, theme: str | None = None
 ) -> AsyncIterator[tuple[str, Sequence[Link], Sequence[Seal]]]:
-    """Yield each theme, or the one named, with all its changes and seals, all as they stood at one moment."""
+    """Yield each theme, or the one named, with all its changes, examined, and seals, as they stood at one moment."""
     async with administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
         themes = [record["agent_identity"] for record in await connection.fetch(THEMES)]
         for each in themes:
             if theme in {None, each}:
-                links = [_link(record) for record in await connection.fetch(LINKS, each)]
+                rows = connection.cursor(LINKS, each, prefetch=ROWS_AHEAD)
+                links = [examined(_link(record)) async for record in rows]
                 yield each, links, [_seal(record) for record in await connection.fetch(SEALS, each)]
 
 
