@@ -18,11 +18,11 @@ from tests.support.inspection import value
 from tests.support.postgres import TestServer
 
 NONSENSE = {
-    "embedder: Input should be 'local'": ("--embedder", "opena"),
+    "embedder: 'opena' cannot be used: expected one of local,": ("--embedder", "opena"),
     "embedder 'openai' also needs embed_url": ("--embedder", "openai"),
     "postgresql://role:password@host/database": ("--dsn", "mysql://app:hunter2@db/memory"),
     "'prefetch_limt' is not a setting": ("--set", "prefetch_limt=3"),
-    "less than or equal to 50": ("--set", "prefetch_limit=51"),
+    "expected a whole number from 1 to 50": ("--set", "prefetch_limit=51"),
     "'prefetch_limit' has no value": ("--set", "prefetch_limit"),
     "choose one": ("--embedded", "--dsn", "postgresql://app@db/memory"),
     "'subject_secret' may hold a secret": ("--set", "subject_secret=hunter2hunter2hunter2"),
@@ -74,7 +74,7 @@ async def test_asked_it_takes_answers_line_by_line_and_needs_no_embedder(
 
     done = require(command("setup", typed="\n".join(answers) + "\n"), DONE)
 
-    assert "prefetch: Input should be a valid boolean" in done.out
+    assert "cannot be used: expected true or false" in done.out
     assert "the schema is up to date" in done.out
     assert "read grants" in done.out
     assert "ERROR" not in done.out

@@ -209,15 +209,15 @@ def test_an_address_without_a_password_may_stand_in_a_file(sources: Home) -> Non
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("pool_size", 0, "greater than or equal to 1"),
-        ("pool_size", "many", "valid integer"),
-        ("prefetch_timeout", 7.6, "less than or equal to 7.5"),
-        ("recall_floor", -0.1, "greater than or equal to 0"),
-        ("embedder", "magic", "'local', 'openai'"),
-        ("read_policy", "everyone", "'open', 'grants' or 'own'"),
-        ("runtime_role", "no role", "pattern"),
-        ("embed_api_key_env", "sk-not a name", "pattern"),
-        ("partitions", 257, "less than or equal to 256"),
+        ("pool_size", 0, "'0' cannot be used: expected a whole number from 1 to 64"),
+        ("pool_size", "many", "'many' cannot be used"),
+        ("prefetch_timeout", 7.6, "above 0, at most 7.5"),
+        ("recall_floor", -0.1, "a number from 0 to 1"),
+        ("embedder", "magic", "one of local, openai, ollama, auto, none"),
+        ("read_policy", "everyone", "one of open, grants, own"),
+        ("runtime_role", "no role", "text like ^[a-z_]"),
+        ("embed_api_key_env", "sk-not a name", "expected text like"),
+        ("partitions", 257, "a whole number from 1 to 256"),
     ],
 )
 def test_a_wrong_value_names_its_key_and_the_range(sources: Home, key: str, value: object, told: str) -> None:
@@ -225,17 +225,92 @@ def test_a_wrong_value_names_its_key_and_the_range(sources: Home, key: str, valu
     with pytest.raises(ConfigurationError) as caught:
         Settings()
 
-    assert f"{key}: " in str(caught.value)
+    assert str(caught.value).startswith(f"{key}: ")
     assert told in str(caught.value)
+    assert f"(HERMES_MEMORY_{key.upper()} in the environment)" in str(caught.value)
+    assert "sk-not" not in str(caught.value)
 
 
-def test_all_wrong_values_are_named_at_once_and_none_is_shown(sources: Home) -> None:
+KEY = "sk-proj-Zk3vQ9wLr8TnXy2BcDf5Gh7Jm4Np6Qs1Tu0VwXyZ"
+
+
+@pytest.mark.parametrize("secret", [KEY, URL, f"token={KEY}", "-----BEGIN PRIVATE KEY-----", [KEY], {"a": KEY}])
+def test_all_wrong_values_are_named_at_once_and_none_that_may_be_a_secret_is_shown(sources: Home, secret: Any) -> None:
+    keys = ("pool_size", "embedder", "dsn", "embed_api_key_env", "ranking_weights")
     with pytest.raises(ConfigurationError) as caught:
-        Settings(pool_size="s3cret", tool_timeout="s3cret")
+        Settings(**dict.fromkeys(keys, secret), tool_timeout=0)
 
-    assert "pool_size" in str(caught.value)
-    assert "tool_timeout" in str(caught.value)
-    assert "s3cret" not in f"{caught.value}{caught.value.__cause__}"
+    assert all(f"{key}: " in str(caught.value) for key in ("pool_size", "embedder", "tool_timeout"))
+    assert "tool_timeout: 0 cannot be used" in str(caught.value)
+    assert not any(part in f"{caught.value}{caught.value.__cause__}" for part in (KEY, "s3cret", "PRIVATE"))
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "place"),
+    [
+        (".env", "OTHER=1\n\n\nHERMES_MEMORY_POOL_SIZE=99\n", "HERMES_MEMORY_POOL_SIZE in {}/.env, line 4"),
+        (".env", "export hermes_memory_pool_size='99'", "HERMES_MEMORY_POOL_SIZE in {}/.env, line 1"),
+        (
+            "hermes-memory.json",
+            '{\n\t"prefetch": true,\n\t"pool_size": 99}',
+            "pool_size in {}/hermes-memory.json, line 3",
+        ),
+        (
+            "hermes-memory.json",
+            '{"identity_aliases": {"pool_size": "x"},\n "pool_size": 2,\n "pool_size" : 99}',
+            "pool_size in {}/hermes-memory.json, line 3",
+        ),
+        (
+            "config.yaml",
+            "pool_size: 3\nplugins:\n  hermes-memory:\n    prefetch: true\n    pool_size: 99\n",
+            "plugins.hermes-memory.pool_size in {}/config.yaml, line 5",
+        ),
+        ("config.yaml", "plugins: {hermes-memory: {pool_size: 99}}", "pool_size in {}/config.yaml, line 1"),
+        (
+            "config.yaml",
+            "shared: &s {pool_size: 99}\nplugins: {hermes-memory: {<<: *s}}",
+            "plugins.hermes-memory.pool_size in {}/config.yaml)",
+        ),
+    ],
+)
+def test_a_wrong_value_of_a_file_names_file_and_line(sources: Home, source: str, text: str, place: str) -> None:
+    (sources.folder / source).write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    assert str(caught.value).startswith("pool_size: ")
+    assert place.format(sources.folder) in str(caught.value)
+
+
+def test_all_unknown_keys_of_a_file_are_named_at_once_each_with_its_line(sources: Home) -> None:
+    (sources.folder / "hermes-memory.json").write_text('{"pool_sise": 1,\n"prefetchh": true,\n"$schema": "x"}')
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    assert "'pool_sise': did you mean 'pool_size'?" in str(caught.value)
+    assert "line 1)" in str(caught.value)
+    assert "'prefetchh': did you mean 'prefetch'?" in str(caught.value)
+    assert "line 2)" in str(caught.value)
+    assert "schema" not in str(caught.value)
+
+
+def test_a_rule_about_several_settings_names_where_the_first_comes_from(sources: Home) -> None:
+    sources.native(ranking_weights={"nonsense": 1})
+    with pytest.raises(ConfigurationError, match=r"ranking_weights: .*\(ranking_weights in .*json, line 1\)"):
+        Settings()
+
+
+@pytest.mark.parametrize("line", ["HERMES_MEMORY_POOL_SIZE: 3", "HERMES_MEMORY_DSN='never closed"])
+def test_a_line_of_the_variables_file_that_would_be_passed_over_is_refused(sources: Home, line: str) -> None:
+    (sources.folder / ".env").write_text(f"OTHER=1\n{line}\n")
+    with pytest.raises(ConfigurationError, match=r"\.env, line 2: a variable is written NAME=value"):
+        Settings()
+
+
+def test_lines_of_others_that_cannot_be_understood_do_not_matter(sources: Home) -> None:
+    (sources.folder / ".env").write_text("what is this\nHERMES_MEMORY_POOL_SIZE=3\n")
+
+    assert Settings().pool_size == 3
 
 
 @pytest.mark.parametrize("embedder", ["openai", "ollama", "auto"])
@@ -263,7 +338,10 @@ def test_a_write_must_have_room_for_an_exchange_of_the_longest_turns(
         ("hermes-memory.json", b"{", "not valid JSON"),
         ("hermes-memory.json", b"[]", "one JSON object"),
         ("hermes-memory.json", b"\xff\xfe", "cannot read"),
-        ("config.yaml", b"a: [", "not valid YAML"),
+        ("config.yaml", b"a: [", "not valid YAML (line 1)"),
+        ("config.yaml", b"a: 2026-13-45", "there is not"),
+        ("config.yaml", b"a: " + b"9" * 5000, "there is not"),
+        ("hermes-memory.json", b'{"pool_size": ' + b"9" * 5000 + b"}", "too many digits"),
         ("config.yaml", b"plugins: {hermes-memory: 7}", "must be a mapping"),
         ("config.yaml", b"\xff\xfe\xfa", "cannot read"),
         (".env", b"\xff\xfe\xfa", "cannot read"),

@@ -90,7 +90,7 @@ def test_a_wrong_answer_is_asked_again_with_the_settings_own_words(tmp_path: Pat
 
     told = "\n".join(terminal.told)
     assert "postgresql://role:password@host/database" in told
-    assert "embedder: Input should be 'local'" in told
+    assert "embedder: 'opena' cannot be used: expected one of local," in told
     assert terminal.keys()[:4] == ["dsn", "dsn", "embedder", "embedder"]
     assert _native(tmp_path) == {"embedder": "none"}
 

@@ -10,7 +10,7 @@ import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError, create_model
@@ -18,12 +18,13 @@ from pydantic.fields import FieldInfo
 
 from hermes_memory.bootstrap.home import kept_outside
 from hermes_memory.domain.errors import ConfigurationError
-from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.hermes.files import write_atomically
 from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home, settings_with
+from hermes_memory.settings.names import SECRETS
+from hermes_memory.settings.ranges import choices_of
+from hermes_memory.settings.refusals import unusable
 
 PROVIDER_NAME: Final = "hermes-memory"
-_SECRETS: Final = frozenset({"dsn", "subject_secret"})
 
 
 class RefusedValue(ConfigurationError, ValueError):
@@ -41,12 +42,12 @@ def get_config_schema() -> list[dict[str, Any]]:
     """
     return [
         _field("dsn", label="Postgres connection URL", secret=True, env_var=f"{ENV_PREFIX}DSN"),
-        _field("embedder", label="Embedder", choices=list(get_args(Settings.model_fields["embedder"].annotation))),
+        _field("embedder", label="Embedder", choices=list(choices_of(Settings.model_fields["embedder"]))),
         _field("embed_url", label="Embedding endpoint", placeholder="http://localhost:11434"),
         _field("embed_model", label="Embedding model", placeholder="nomic-embed-text"),
         _field("embed_dim", label="Vector length", placeholder="768"),
         _field("embed_api_key_env", label="Variable with the endpoint's key", when={"embedder": "openai"}),
-        _field("read_policy", label="Who reads whom", choices=[policy.value for policy in ReadPolicy]),
+        _field("read_policy", label="Who reads whom", choices=list(choices_of(Settings.model_fields["read_policy"]))),
         _field("prefetch", label="Recall before each turn", kind="boolean"),
     ]
 
@@ -180,15 +181,15 @@ def parse_value(key: str, value: Any) -> Any:
     field = Settings.model_fields.get(key)
     if field is None or key == "home":
         raise RefusedValue(f"'{key}' is not a setting of {PROVIDER_NAME}")
-    if key in _SECRETS:
+    if key in SECRETS:
         raise RefusedValue(f"'{key}' may hold a secret: put {ENV_PREFIX}{key.upper()} into the environment or .env")
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     declared: dict[str, Any] = {key: (field.annotation, field)}
     try:
         parsed = create_model("Setting", **declared)(**{key: _split(value, field) if isinstance(value, str) else value})
-    except ValidationError as error:
-        raise RefusedValue(f"{key}: {error.errors(include_url=False, include_input=False)[0]['msg']}") from None
+    except ValidationError:
+        raise RefusedValue(str(unusable(key, field, value))) from None
     return parsed.model_dump(mode="json")[key]
 
 

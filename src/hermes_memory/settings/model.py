@@ -6,27 +6,14 @@ environment or from `$HERMES_HOME/.env` only.
 
 from __future__ import annotations
 
-import difflib
-import json
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic.fields import FieldInfo
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    EnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
@@ -35,15 +22,11 @@ from hermes_memory.domain.ranking import UNASKED_FLOOR
 from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.domain.trust import AmbientTrust
 from hermes_memory.domain.weights import RankingWeights
-
-ENV_PREFIX: Final = "HERMES_MEMORY_"
-NATIVE_FILE: Final = "hermes-memory.json"
-CONFIG_SECTION: Final = "hermes-memory"
-HOME_VARIABLE: Final = f"{ENV_PREFIX}HOME"
-ROLE_PASSWORD: Final = f"{ENV_PREFIX}RUNTIME_PASSWORD"
-"""Read by migrate alone: the password to give the runtime role."""
-_UNREADABLE: Final = re.compile(r'field "(\w+)"')
-_PASSWORD: Final = re.compile(r"//[^/@\s]{0,256}:[^/@\s]{1,256}@|\bpassword\s{0,8}=\s{0,8}\S", re.IGNORECASE)
+from hermes_memory.settings.files import read_host_config, read_native
+from hermes_memory.settings.names import DOTENV_FILE, ENV_PREFIX, HOST_FILE, NATIVE_FILE
+from hermes_memory.settings.origins import Source, origins
+from hermes_memory.settings.refusals import UnusableSettings, problems_of
+from hermes_memory.settings.sources import Arguments, Environment, FileKeys, read_dotenv
 
 Names = Annotated[tuple[str, ...], NoDecode]
 """A list of names: a list, or one string with commas."""
@@ -241,17 +224,15 @@ class Settings(BaseSettings):
     )
 
     def __init__(self, **values: Any) -> None:
-        token = _home.set(_home_at(values.get("home")))
+        home, found = _home.set(_home_at(values.get("home"))), origins.get()
+        noted = origins.set({} if found is None else found)
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise ConfigurationError(_explain(error)) from None
-        except SettingsError as error:
-            # What the library says names its own classes; what caused it holds the value.
-            field = _UNREADABLE.search(str(error))
-            raise ConfigurationError(f"{field[1] if field else 'a setting'}: must be written as JSON") from None
+            raise UnusableSettings(problems_of(error, Settings.model_fields, origins.get() or {})) from None
         finally:
-            _home.reset(token)
+            origins.reset(noted)
+            _home.reset(home)
 
     @classmethod
     def settings_customise_sources(
@@ -265,17 +246,17 @@ class Settings(BaseSettings):
         """Order the sources: arguments, environment, `.env`, native file, the host's `config.yaml`."""
         home = _home.get() or default_home()
         native = _native.get()
-        _refuse_unknown_variables(os.environ, "the environment")
         return (
-            init_settings,
-            EnvSettingsSource(settings_cls),
-            _read_dotenv(settings_cls, home / ".env"),
-            _MappingSource(
+            Arguments(settings_cls, init_settings),
+            Environment(settings_cls),
+            read_dotenv(settings_cls, home / DOTENV_FILE),
+            FileKeys(
                 settings_cls,
-                _read_native(home / NATIVE_FILE) if native is None else native,
-                str(home / NATIVE_FILE),
+                read_native(home / NATIVE_FILE) if native is None else native,
+                Source.NATIVE if native is None else Source.ARGUMENT,
+                home / NATIVE_FILE,
             ),
-            _MappingSource(settings_cls, _read_host_config(home / "config.yaml"), str(home / "config.yaml")),
+            FileKeys(settings_cls, read_host_config(home / HOST_FILE), Source.HOST, home / HOST_FILE),
         )
 
     @field_validator("home")
@@ -326,118 +307,3 @@ def _home_at(home: object) -> Path:
         return Path(named).expanduser()
     except RuntimeError as error:
         raise ConfigurationError("home: there is no such user, so no such directory") from error
-
-
-class _HomeDotEnv(DotEnvSettingsSource):
-    """The home's `.env`, of which only our variables concern us."""
-
-    def __call__(self) -> dict[str, Any]:
-        _refuse_unknown_variables(self.env_vars, str(self.env_file))
-        known = self.settings_cls.model_fields
-        return {key: value for key, value in super().__call__().items() if key in known}
-
-
-class _MappingSource(PydanticBaseSettingsSource):
-    """A file's keys, checked by name so that a misspelt one is told, not ignored."""
-
-    def __init__(self, settings_cls: type[BaseSettings], values: Mapping[str, Any], origin: str) -> None:
-        super().__init__(settings_cls)
-        known = settings_cls.model_fields
-        for key in values:
-            if key == "home":
-                raise ConfigurationError(f"'home' in {origin} would lead elsewhere than to where it lies: take it out")
-            if key not in known:
-                raise ConfigurationError(f"unknown key '{key}' in {origin}{_nearest(key)}")
-            if key == "subject_secret" or (key == "dsn" and _PASSWORD.search(str(values[key]))):
-                raise ConfigurationError(
-                    f"'{key}' in {origin} holds a secret: put {ENV_PREFIX}{key.upper()} into the environment or .env"
-                )
-        self._values = dict(values)
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Return the file's value of one field."""
-        return self._values.get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        return dict(self._values)
-
-
-def _read_dotenv(settings_cls: type[BaseSettings], path: Path) -> _HomeDotEnv:
-    try:
-        return _HomeDotEnv(settings_cls, env_file=path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
-
-
-def _text_of(path: Path) -> str:
-    """Read a file of settings, "" when there is none. What is no plain file is refused: reading a pipe never ends."""
-    try:
-        if not path.exists():
-            return ""
-        if not path.is_file():
-            raise ConfigurationError(f"{path} is no plain file: remove it")
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
-
-
-def _read_native(path: Path) -> Mapping[str, Any]:
-    try:
-        values = json.loads(_text_of(path) or "{}")
-    except json.JSONDecodeError as error:
-        raise ConfigurationError(f"{path} is not valid JSON (line {error.lineno}): mend or remove it") from None
-    except RecursionError:
-        raise ConfigurationError(f"{path} is nested too deeply: mend or remove it") from None
-    if not isinstance(values, dict):
-        raise ConfigurationError(f"{path} must hold one JSON object of settings")
-    return values
-
-
-def _read_host_config(path: Path) -> Mapping[str, Any]:
-    try:
-        document = yaml.safe_load(_text_of(path))
-    except yaml.YAMLError:
-        raise ConfigurationError(f"{path} is not valid YAML: mend it") from None
-    except RecursionError:
-        raise ConfigurationError(f"{path} is nested too deeply: mend it") from None
-    plugins = document.get("plugins") if isinstance(document, dict) else None
-    section = plugins.get(CONFIG_SECTION) if isinstance(plugins, dict) else None
-    if section is None:
-        return {}
-    if not isinstance(section, dict):
-        raise ConfigurationError(f"plugins.{CONFIG_SECTION} in {path} must be a mapping of settings")
-    return {str(key): value for key, value in section.items()}
-
-
-def _refuse_unknown_variables(variables: Iterable[str], origin: str) -> None:
-    known = {*map(_variable, Settings.model_fields), ROLE_PASSWORD}
-    for variable in variables:
-        name = variable.upper()
-        if name == HOME_VARIABLE:
-            raise ConfigurationError(f"{name} in {origin} means nothing: the home is what HERMES_HOME names")
-        if name.startswith(ENV_PREFIX) and name not in known and not name.startswith(f"{ENV_PREFIX}TEST_"):
-            near = _nearest(name.removeprefix(ENV_PREFIX).lower(), _variable)
-            raise ConfigurationError(f"unknown variable {name} in {origin}{near}")
-
-
-def _variable(key: str) -> str:
-    return f"{ENV_PREFIX}{key.upper()}"
-
-
-def _nearest(key: str, spell: Callable[[str], str] = str) -> str:
-    close = difflib.get_close_matches(key, list(Settings.model_fields), n=1, cutoff=0.5)
-    return (
-        f": did you mean '{spell(close[0])}'?" if close else "; see docs/reference/configuration.md for the known ones"
-    )
-
-
-def _explain(error: ValidationError) -> str:
-    parts = []
-    for problem in error.errors(include_url=False, include_input=False, include_context=False):
-        key = ".".join(str(step) for step in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            parts.append(f"unknown setting '{key}'{_nearest(key)}")
-        else:
-            message = problem["msg"].removeprefix("Value error, ")
-            parts.append(f"{key}: {message}" if key else message)
-    return "; ".join(parts)

@@ -1,0 +1,23 @@
+"""The settings: one typed model, its sources, and what can be told of both."""
+
+from __future__ import annotations
+
+from hermes_memory.settings.model import Settings, default_home, settings_with
+from hermes_memory.settings.names import (
+    CONFIG_SECTION,
+    ENV_PREFIX,
+    HOME_VARIABLE,
+    NATIVE_FILE,
+    ROLE_PASSWORD,
+)
+
+__all__ = [
+    "CONFIG_SECTION",
+    "ENV_PREFIX",
+    "HOME_VARIABLE",
+    "NATIVE_FILE",
+    "ROLE_PASSWORD",
+    "Settings",
+    "default_home",
+    "settings_with",
+]

@@ -1,0 +1,43 @@
+"""What the settings are called, in files and in the environment."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Final
+
+ENV_PREFIX: Final = "HERMES_MEMORY_"
+NATIVE_FILE: Final = "hermes-memory.json"
+HOST_FILE: Final = "config.yaml"
+DOTENV_FILE: Final = ".env"
+CONFIG_SECTION: Final = "hermes-memory"
+SCHEMA_KEY: Final = "$schema"
+"""Names the schema to editors. No setting."""
+HOME_VARIABLE: Final = f"{ENV_PREFIX}HOME"
+ROLE_PASSWORD: Final = f"{ENV_PREFIX}RUNTIME_PASSWORD"
+"""Read by migrate alone: the password to give the runtime role."""
+SECRETS: Final = frozenset({"dsn", "subject_secret"})
+"""Settings that are, or may hold, a secret."""
+NEVER_QUOTED: Final = SECRETS | {"embed_api_key_env", "embed_url"}
+"""Settings in whose place people write a secret by mistake."""
+
+
+def variable_of(key: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable_of("pool_size")
+    'HERMES_MEMORY_POOL_SIZE'
+    """
+    return f"{ENV_PREFIX}{key.upper()}"
+
+
+def nearest(key: str, known: Iterable[str], spell: Callable[[str], str] = str) -> str:
+    """Return the end of a sentence about an unknown name: the known one that is most like it, or where they stand.
+
+    >>> nearest("pool_sise", ["pool_size"])
+    ": did you mean 'pool_size'?"
+    """
+    close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+    return (
+        f": did you mean '{spell(close[0])}'?" if close else "; see docs/reference/configuration.md for the known ones"
+    )

@@ -1,0 +1,116 @@
+"""What is told of settings that cannot be used: which, what it is, what was expected, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.redaction import redact_value
+from hermes_memory.settings.names import NEVER_QUOTED, nearest
+from hermes_memory.settings.origins import Origin, Origins, Source
+from hermes_memory.settings.ranges import described
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_HARMLESS: Final = re.compile(r"[\w .,:+*#<>=-]{0,40}")
+_BEGINNING: Final = re.compile(r"\w+")
+_MOST_DIGITS: Final = 10**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong with one setting.
+
+    Attributes:
+        key: The setting; "" when it concerns a file as a whole.
+        message: The sentence, without key and origin.
+        shown: The value, where it can be shown.
+        expected: The values it takes.
+    """
+
+    key: str
+    message: str
+    shown: str | None = None
+    expected: str | None = None
+    origin: Origin | None = None
+
+    def __str__(self) -> str:
+        # Whoever hands in an argument knows that it is one.
+        told = self.origin is not None and self.origin.source is not Source.ARGUMENT
+        return f"{f'{self.key}: ' if self.key else ''}{self.message}{f' ({self.origin})' if told else ''}"
+
+
+class UnusableSettings(ConfigurationError):
+    """Settings that cannot be used.
+
+    Attributes:
+        problems: Each of them, all that are wrong.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        """Tell of all problems in one message."""
+        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, self.problems)))
+
+
+def problems_of(error: ValidationError, fields: Mapping[str, FieldInfo], found: Origins) -> list[Problem]:
+    """Return what is wrong, as pydantic found it."""
+    return [_problem(each, fields, found) for each in error.errors(include_url=False, include_context=False)]
+
+
+def unusable(key: str, field: FieldInfo, value: object, origin: Origin | None = None) -> Problem:
+    """Tell that a value is not one that a setting takes."""
+    shown, expected = shown_of(key, value), described(field)
+    cannot = f"{shown} cannot be used: " if shown else ""
+    return Problem(key=key, message=f"{cannot}expected {expected}", shown=shown, expected=expected, origin=origin)
+
+
+def unknown(key: str, fields: Mapping[str, FieldInfo]) -> str:
+    """Return what is told of a name that is no setting."""
+    return f"unknown setting '{key}'{nearest(key, fields)}"
+
+
+def shown_of(key: str, value: object) -> str | None:
+    """Return a refused value as a message may show it: what might be a secret is not shown.
+
+    >>> shown_of("pool_size", 99), shown_of("embedder", "magic"), shown_of("dsn", "magic")
+    ('99', "'magic'", None)
+    """
+    if key in NEVER_QUOTED:
+        return None
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return f"{value}" if abs(value) < _MOST_DIGITS else None
+    if isinstance(value, str) and _HARMLESS.fullmatch(value) and not redact_value(key, value).count:
+        return f"'{value}'"
+    return None
+
+
+def _problem(told: ErrorDetails, fields: Mapping[str, FieldInfo], found: Origins) -> Problem:
+    key = str(told["loc"][0]) if told["loc"] else ""
+    if told["type"] == "extra_forbidden":
+        return Problem(key="", message=unknown(key, fields))
+    if told["type"] == "value_error" or key not in fields:
+        message = told["msg"].removeprefix("Value error, ")
+        return Problem(key=key, message=message, origin=_first(found, key or _named_first(message)))
+    return unusable(key, fields[key], told["input"], _first(found, key))
+
+
+def _named_first(message: str) -> str:
+    """Return the setting that a rule about several of them begins with."""
+    word = _BEGINNING.match(message)
+    return word[0] if word else ""
+
+
+def _first(found: Origins, key: str) -> Origin | None:
+    places = found.get(key)
+    return places[0] if places else None
