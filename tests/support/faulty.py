@@ -123,16 +123,29 @@ class FaultySearch:
         return await self._search.by_text(caller, space, lexemes, limit=limit, timeout=timeout)
 
     async def by_vector(
-        self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
+        self,
+        caller: Caller,
+        space: SearchSpace,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        timeout: float,
+        generation: int | None = None,
     ) -> Sequence[VectorHit]:
         await self.vector.meet()
-        return await self._search.by_vector(caller, space, vector, limit=limit, timeout=timeout)
+        return await self._search.by_vector(caller, space, vector, limit=limit, timeout=timeout, generation=generation)
 
     async def cosines(
-        self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
+        self,
+        caller: Caller,
+        rows: Collection[RowId],
+        vector: Sequence[float],
+        *,
+        timeout: float,
+        generation: int | None = None,
     ) -> Mapping[RowId, float]:
         await self.cosine.meet()
-        return await self._search.cosines(caller, rows, vector, timeout=timeout)
+        return await self._search.cosines(caller, rows, vector, timeout=timeout, generation=generation)
 
 
 class FaultyReader:

@@ -98,6 +98,7 @@ class Trace:
         near: Cosine of what the vector leg found, nearest first; None when it did not answer.
         cosines: Cosines of rows that only the text leg found.
         vector: The question's, when there was an embedder to make it.
+        generation: The embedding generation that it was compared with.
         placed: All candidates in their final order.
         ceiling: What the sum of the parts is divided by.
         support: How much the best row has of its own, 0 to 1; None without a candidate, and where ranks were fused.
@@ -116,6 +117,7 @@ class Trace:
     near: Mapping[RowId, float] | None
     cosines: Mapping[RowId, float]
     vector: Sequence[float] | None = field(repr=False)
+    generation: int | None
     placed: tuple[Placed, ...]
     ceiling: float
     support: float | None = None

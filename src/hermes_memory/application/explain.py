@@ -19,7 +19,7 @@ from hermes_memory.application.explanation import Explanation, Verdict, Word
 from hermes_memory.application.judged import as_now, changed_since, judged
 from hermes_memory.application.recall import Recall
 from hermes_memory.domain.bm25 import bm25
-from hermes_memory.domain.errors import NotVisible
+from hermes_memory.domain.errors import InvalidInput, NotVisible
 from hermes_memory.domain.lexemes import Analyzer, indexed_row
 from hermes_memory.domain.model import Caller, Entry, Row, RowId, TraceId, kind_of
 from hermes_memory.domain.visibility import in_scope
@@ -88,7 +88,13 @@ class Explainer:
         if trace.vector is None:
             return None
         async with self._breaker.awaited(timeout=_left(deadline)) as left:
-            return (await self._search.cosines(caller, [row.id], trace.vector, timeout=left)).get(row.id)
+            try:
+                found = await self._search.cosines(
+                    caller, [row.id], trace.vector, timeout=left, generation=trace.generation
+                )
+            except InvalidInput:  # the vectors that the question was compared with are not kept any more
+                return None
+        return found.get(row.id)
 
 
 def _explanation(trace: Trace, verdicts: tuple[Verdict, ...]) -> Explanation:

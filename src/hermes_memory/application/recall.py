@@ -22,6 +22,7 @@ from hermes_memory.domain.errors import (
     EmbedderUnavailable,
     EmbeddingRejected,
     HermesMemoryError,
+    InvalidInput,
 )
 from hermes_memory.domain.fusion import Candidate, Fusion, Ranked
 from hermes_memory.domain.lexemes import Analyzer, head_and_tail
@@ -52,12 +53,18 @@ class _Gathered:
 
     text: TextMatches | None = None
     vector: Sequence[float] | None = None
+    generation: Generation | None = None
     near: Sequence[VectorHit] | None = None
     cosines: Mapping[RowId, float] = field(default_factory=dict)
     withheld: Sequence[RowId] = ()
     problems: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     failure: HermesMemoryError | None = None
+
+    @property
+    def compared_with(self) -> int | None:
+        """Number of the generation whose model made the vector: it means nothing beside vectors of any other."""
+        return self.generation.number if self.generation else None
 
 
 class Recall:
@@ -154,8 +161,16 @@ class Recall:
         try:
             async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
                 gathered.near = await self._search.by_vector(
-                    request.caller, request.space, gathered.vector, limit=VECTOR_CANDIDATES, timeout=left
+                    request.caller,
+                    request.space,
+                    gathered.vector,
+                    limit=VECTOR_CANDIDATES,
+                    timeout=left,
+                    generation=gathered.compared_with,
                 )
+        except InvalidInput as error:
+            self._generation_until = 0.0
+            _note_failure(error, gathered, "the vectors were exchanged: found by text alone")
         except HermesMemoryError as error:
             _note_failure(error, gathered, "vector search failed")
         gathered.timings["vector"] = time.monotonic() - started
@@ -165,7 +180,8 @@ class Recall:
         if self._embedder is None:
             return None
         try:
-            if not await self._embedder_fits(deadline):
+            gathered.generation = await self._fitting_generation(deadline)
+            if gathered.generation is None:
                 gathered.problems.append("the configured embedder is not the stored one: found by text alone")
                 return None
             timeout = min(self._embed_timeout, _left(deadline) * EMBED_SHARE)
@@ -179,17 +195,21 @@ class Recall:
             _note_failure(error, gathered, "vector search failed")
         return None
 
-    async def _embedder_fits(self, deadline: float) -> bool:
+    async def _fitting_generation(self, deadline: float) -> Generation | None:
+        """Return the generation in use if its vectors are this embedder's."""
         generation = await self._active_generation(deadline)
-        if generation is None or self._embedder is None:
-            return False
-        return (generation.model, generation.dimension) == (self._embedder.model, self._embedder.dimension)
+        return generation if generation is not None and self._fits(generation) else None
+
+    def _fits(self, generation: Generation) -> bool:
+        embedder = self._embedder
+        return embedder is not None and (generation.model, generation.dimension) == (embedder.model, embedder.dimension)
 
     async def _active_generation(self, deadline: float) -> Generation | None:
         if time.monotonic() >= self._generation_until:
             async with self._store_breaker.awaited(timeout=_left(deadline)):
                 self._generation = await self._queue.active()
-            settled = self._generation is not None and self._generation.unrelated is not None
+            found = self._generation
+            settled = found is not None and found.unrelated is not None and self._fits(found)
             self._generation_until = time.monotonic() + (GENERATION_SECONDS if settled else 1.0)
         return self._generation
 
@@ -204,7 +224,9 @@ class Recall:
         started = time.monotonic()
         try:
             async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                gathered.cosines = await self._search.cosines(request.caller, missing, gathered.vector, timeout=left)
+                gathered.cosines = await self._search.cosines(
+                    request.caller, missing, gathered.vector, timeout=left, generation=gathered.compared_with
+                )
         except HermesMemoryError as error:
             _note_failure(error, gathered, "vector search failed")
             return
@@ -218,7 +240,9 @@ class Recall:
     def _rank(self, request: RecallRequest, statistics: QueryStatistics, gathered: _Gathered) -> Sequence[Ranked]:
         candidates, gathered.withheld = parted(self._candidates(gathered, statistics), request)
         question = head_and_tail(request.query)
-        return order(candidates, statistics, self._calibration(), self._now(), self._ranking, question=question)
+        return order(
+            candidates, statistics, _calibration(gathered.generation), self._now(), self._ranking, question=question
+        )
 
     def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
         text = gathered.text.hits if gathered.text else ()
@@ -235,12 +259,6 @@ class Recall:
             for key, row in rows.items()
             for bm25, held in (scores.get(key, _NO_WORDS),)
         ]
-
-    def _calibration(self) -> CosineCalibration:
-        generation = self._generation
-        if generation is None or generation.unrelated is None or generation.related is None:
-            return UNMEASURED
-        return CosineCalibration(unrelated=generation.unrelated, related=generation.related)
 
     def _answer(
         self, request: RecallRequest, statistics: QueryStatistics, ranked: Sequence[Ranked], gathered: _Gathered
@@ -261,6 +279,7 @@ class Recall:
             near=None if gathered.near is None else _by_cosine(gathered.near),
             cosines=gathered.cosines,
             vector=gathered.vector,
+            generation=gathered.compared_with,
             placed=(*placed, *map(withheld, gathered.withheld)),
             ceiling=self._ranking.weights.ceiling(with_cosine=with_cosine) if by_scores else 1.0,
             support=ranked[0].support if ranked else None,
@@ -269,6 +288,12 @@ class Recall:
         )
         self._traces.remember(trace)
         return RecallResult(hits=tuple(hits), degraded=trace.problems, trace_id=trace.id)
+
+
+def _calibration(generation: Generation | None) -> CosineCalibration:
+    if generation is None or generation.unrelated is None or generation.related is None:
+        return UNMEASURED
+    return CosineCalibration(unrelated=generation.unrelated, related=generation.related)
 
 
 def _left(deadline: float) -> float:

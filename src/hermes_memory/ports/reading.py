@@ -105,18 +105,45 @@ class Search(Protocol):
         ...
 
     async def by_vector(
-        self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
+        self,
+        caller: Caller,
+        space: SearchSpace,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        timeout: float,
+        generation: int | None = None,
     ) -> Sequence[VectorHit]:
-        """Find the rows nearest to a vector of the active embedding generation, nearest first.
+        """Find the rows nearest to a vector, nearest first.
 
         Rows that are not embedded yet are not found. A vector of another dimension finds nothing.
+
+        Args:
+            generation: The embedding generation whose model made the vector: it is compared with the vectors of that
+                one alone, whichever is in use by now. None stands for the one in use.
+
+        Raises:
+            InvalidInput: There is no such generation any more.
         """
         ...
 
     async def cosines(
-        self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
+        self,
+        caller: Caller,
+        rows: Collection[RowId],
+        vector: Sequence[float],
+        *,
+        timeout: float,
+        generation: int | None = None,
     ) -> Mapping[RowId, float]:
-        """Return the cosine to `vector` of those rows that are visible and embedded."""
+        """Return the cosine to `vector` of those rows that are visible and embedded.
+
+        Args:
+            generation: As for `by_vector`.
+
+        Raises:
+            InvalidInput: There is no such generation any more.
+        """
         ...
 
 

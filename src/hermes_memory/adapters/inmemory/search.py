@@ -9,6 +9,7 @@ from operator import mul
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
 from hermes_memory.domain.coverage import mask_of
+from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, CurrentScope, Entry, Row, RowId, Scope, SessionScope
 from hermes_memory.domain.visibility import in_scope
 from hermes_memory.ports.reading import SearchSpace, TextHit, TextMatches, VectorHit
@@ -40,9 +41,17 @@ class InMemorySearch:
         )
 
     async def by_vector(
-        self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
+        self,
+        caller: Caller,
+        space: SearchSpace,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        timeout: float,
+        generation: int | None = None,
     ) -> Sequence[VectorHit]:
         """Find the rows nearest to a vector; see `Search.by_vector`."""
+        self._require(generation)
         hits = [
             VectorHit(row=row, cosine=cosine)
             for row in self._rows(caller, space, space.scope)
@@ -52,15 +61,27 @@ class InMemorySearch:
         return hits[:limit]
 
     async def cosines(
-        self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
+        self,
+        caller: Caller,
+        rows: Collection[RowId],
+        vector: Sequence[float],
+        *,
+        timeout: float,
+        generation: int | None = None,
     ) -> Mapping[RowId, float]:
         """Return the cosines of rows; see `Search.cosines`."""
+        self._require(generation)
         wanted = set(rows)
         return {
             row.id: cosine
             for row in self._records.visible_rows(caller)
             if row.id in wanted and (cosine := self._cosine(row.id, vector)) is not None
         }
+
+    def _require(self, generation: int | None) -> None:
+        kept = self._records.generation
+        if generation is not None and (kept is None or kept.number != generation):
+            raise InvalidInput("these vectors are not kept any more", field="generation")
 
     def _rows(self, caller: Caller, space: SearchSpace, scope: Scope) -> Sequence[Row]:
         return [

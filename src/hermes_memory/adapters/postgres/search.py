@@ -32,13 +32,26 @@ class PostgresSearch:
         return await self._text.find(caller, space, lexemes, limit=limit, timeout=timeout)
 
     async def by_vector(
-        self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
+        self,
+        caller: Caller,
+        space: SearchSpace,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        timeout: float,
+        generation: int | None = None,
     ) -> Sequence[VectorHit]:
         """Find the rows nearest to a vector; see `Search.by_vector`."""
-        return await self._vectors.find(caller, space, vector, limit=limit, timeout=timeout)
+        return await self._vectors.find(caller, space, vector, limit=limit, timeout=timeout, generation=generation)
 
     async def cosines(
-        self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
+        self,
+        caller: Caller,
+        rows: Collection[RowId],
+        vector: Sequence[float],
+        *,
+        timeout: float,
+        generation: int | None = None,
     ) -> Mapping[RowId, float]:
         """Return the cosines of rows; see `Search.cosines`."""
-        return await self._vectors.cosines(caller, rows, vector, timeout=timeout)
+        return await self._vectors.cosines(caller, rows, vector, timeout=timeout, generation=generation)

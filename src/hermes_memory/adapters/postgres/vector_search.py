@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, LiteralString
+from typing import TYPE_CHECKING, Final, LiteralString, TypeGuard
 
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import own_subjects, persons, row_id_of, row_of
@@ -25,15 +25,18 @@ from hermes_memory.adapters.postgres.vector_statements import (
     sizes_statement,
     walk_statement,
 )
+from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import AllScope, Caller, Kind, ReadPolicy, RowId, Scope, SessionScope
 from hermes_memory.ports.reading import SearchSpace, VectorHit
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
 
-ACTIVE: Final[LiteralString] = """
-select i.active_generation as generation, m.dimension
-  from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
+# $1 the generation that is meant, null for the one in use.
+MEANT: Final[LiteralString] = """
+select m.generation, m.dimension
+  from hermes_memory.installation i
+  join hermes_memory.embedding_models m on m.generation = coalesce($1::int, i.active_generation)"""
 
 
 # $1 theme, $2 ids. Those of them that are of the theme, with a vector or without.
@@ -77,7 +80,14 @@ class VectorSearch:
         self._exact_rows = exact_rows
 
     async def find(
-        self, caller: Caller, space: SearchSpace, vector: Sequence[float], *, limit: int, timeout: float
+        self,
+        caller: Caller,
+        space: SearchSpace,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        timeout: float,
+        generation: int | None = None,
     ) -> Sequence[VectorHit]:
         """Find the rows nearest to a vector; see `Search.by_vector`."""
         question = _Question(caller=caller, space=space, vector=list(vector), limit=limit)
@@ -89,8 +99,9 @@ class VectorSearch:
                 theme_of(caller, space.scope),
                 own_subjects(caller),
                 shelves(space.kinds, space.target),
+                generation,
             )
-            if facts is None or facts["dimension"] != len(vector):
+            if not _fits(facts, generation, vector):
                 return []
             ways = {
                 kind: await self._way(transaction, question, kind, facts)
@@ -106,23 +117,29 @@ class VectorSearch:
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
     async def cosines(
-        self, caller: Caller, rows: Collection[RowId], vector: Sequence[float], *, timeout: float
+        self,
+        caller: Caller,
+        rows: Collection[RowId],
+        vector: Sequence[float],
+        *,
+        timeout: float,
+        generation: int | None = None,
     ) -> Mapping[RowId, float]:
         """Return the cosines of rows; see `Search.cosines`."""
         if not rows:
             return {}
         async with self._transaction(caller, timeout) as transaction:
-            active = await transaction.fetch_row(ACTIVE)
-            if active is None or active["dimension"] != len(vector):
+            meant = await transaction.fetch_row(MEANT, generation)
+            if not _fits(meant, generation, vector):
                 return {}
             asked = (caller.theme, persons(caller), list(vector))
-            own = cosines_statement(active["generation"], own_theme=True)
+            own = cosines_statement(meant["generation"], own_theme=True)
             known = _cosines(await transaction.fetch(own, *asked, list(rows)))
             if missing := [row for row in rows if row not in known]:
                 # Most that have no vector yet are of the caller's theme as well, and looked for nowhere else.
                 here = {row_id_of(record) for record in await transaction.fetch(OF_THEME, caller.theme, missing)}
                 if elsewhere := [row for row in missing if row not in here]:
-                    other = cosines_statement(active["generation"], own_theme=False)
+                    other = cosines_statement(meant["generation"], own_theme=False)
                     known |= _cosines(await transaction.fetch(other, *asked, elsewhere))
         return known
 
@@ -142,6 +159,17 @@ class VectorSearch:
             crowd = await transaction.fetch_value(statement, theme_of(question.caller, question.scope)) or 0
         sizes = Sizes(rows=rows, crowd=crowd, partitions=facts["partitions"], everybody=everybody)
         return walk(question.scope, sizes, question.limit, exact_rows=self._exact_rows)
+
+
+def _fits(meant: Record | None, generation: int | None, vector: Sequence[float]) -> TypeGuard[Record]:
+    """Tell whether there are vectors that a vector can be compared with.
+
+    Raises:
+        InvalidInput: The generation that was named is not there any more.
+    """
+    if meant is None and generation is not None:
+        raise InvalidInput("these vectors are not kept any more", field="generation")
+    return meant is not None and meant["dimension"] == len(vector)
 
 
 async def _exactly(

@@ -8,7 +8,8 @@ from typing import Final, LiteralString
 from hermes_memory.adapters.postgres.spaces import THEME, in_all_themes, in_one_theme, in_subject_themes
 from hermes_memory.domain.model import AllScope, Kind, Scope, SessionScope, SubjectScope
 
-# What a plan depends on: the generation in use, and how many rows the caller sees there. $3 shelves.
+# What a plan depends on: the generation, and how many rows the caller sees there. $3 shelves, $4 the generation that is
+# meant, null for the one in use.
 SIZES: Final[LiteralString] = """,
 sizes as (
   select t.shelf, sum(t.n) as size from spaces s cross join lateral (
@@ -17,10 +18,11 @@ sizes as (
             and b.lexeme = ''
          offset 0) t
    group by t.shelf)
-select i.active_generation as generation, m.dimension, i.read_policy, i.partitions,
+select m.generation, m.dimension, i.read_policy, i.partitions,
        coalesce((select sum(z.size) from sizes z where z.shelf <> 'turn'), 0)::bigint as entry,
        coalesce((select sum(z.size) from sizes z where z.shelf = 'turn'), 0)::bigint as turn
-  from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
+  from hermes_memory.installation i
+  join hermes_memory.embedding_models m on m.generation = coalesce($4::int, i.active_generation)"""
 
 # $1 theme. About how many rows the partition of a theme holds, as of the last look that the server took at it.
 CROWD: Final[LiteralString] = """
@@ -104,7 +106,7 @@ _NAMES: Final[Mapping[Kind, LiteralString]] = {Kind.ENTRY: "entry", Kind.TURN: "
 
 
 def sizes_statement(scope: Scope) -> LiteralString:
-    """Return the statement that tells what a plan depends on. Parameters: theme, subjects, shelves."""
+    """Return the statement that tells what a plan depends on. Parameters: theme, subjects, shelves, generation."""
     return _in_scope(SIZES, scope)
 
 
