@@ -129,7 +129,8 @@ class HistoryContract:
         kept = await _stored(past, "the port is 5432", metadata={"page": 3})
         await _stored(past, "the host is db1")
         then = await past.moment()
-        await past.delivery.apply([replace(by_content("the port is 5432"), "the port is 5433")])
+        change = replace(by_content("the port is 5432"), "the port is 5433", tool="memory")
+        await past.delivery.apply([change])
         await past.delivery.apply([remove(by_content("the host is db1"))])
         await _stored(past, "the user is app")
         now = await past.moment()
@@ -141,6 +142,7 @@ class HistoryContract:
         assert last.content == "the host is db1"
         stood = {e.id: e for e in await past.history.entries_at(DESK, CurrentScope(), now, limit=9, timeout=PATIENCE)}
         assert stood[kept].metadata == {"page": 3}
+        assert (stood[kept].operation, stood[kept].tool) == (change.stamp.operation, "memory")
         assert await _contents(past, then, limit=1) == ["the host is db1"]
 
     async def test_a_memory_that_became_another_one_stands_no_more(self, past: HistoryUnderTest) -> None:

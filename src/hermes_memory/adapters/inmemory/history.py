@@ -114,4 +114,6 @@ class InMemoryHistory:
             origin=change.origin,
             session=change.session,
             metadata=added[0] or NO_METADATA,
+            operation=change.operation,
+            tool=change.tool,
         )

@@ -85,7 +85,7 @@ with seen as materialized (
 latest as (
   select distinct on (s.row_id) s.* from seen s order by s.row_id, s.recorded_at desc, s.id)
 select l.row_id, l.agent_identity, l.subject, l.target, l.new_content, l.said_at, l.at, l.origin, l.session_id,
-       f.metadata as came_with
+       l.operation, l.tool, f.metadata as came_with
   from latest l left join seen f
     on f.row_id = l.row_id and f.agent_identity = l.agent_identity and f.change = 'added' and f.erasure is null
  where l.change <> 'removed' and l.merged_into is null and l.new_content is not null and l.erasure is null
@@ -208,6 +208,8 @@ def _entry(record: Record) -> Entry:
         origin=Origin(record["origin"]),
         session=SessionId(session) if session is not None else None,
         metadata=_metadata(record["came_with"]) or NO_METADATA,
+        operation=OperationId(record["operation"]),
+        tool=record["tool"],
     )
 
 
