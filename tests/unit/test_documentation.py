@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.support.page_scripts import page_script
 
 from hermes_memory.domain import errors
 from hermes_memory.settings import Settings
@@ -60,15 +59,8 @@ _SECOND_SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?]\)? [A-Z`*]")
 @pytest.fixture(scope="module")
 def generator() -> Iterator[ModuleType]:
     """The script that writes the generated parts; it is no part of a package."""
-    name = "reference_pages"
-    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[name]
+    with page_script("reference_pages") as loaded:
+        yield loaded
 
 
 def test_the_generated_pages_are_current(generator: ModuleType) -> None:
