@@ -1,5 +1,7 @@
 """Writes what is generated of the pages: the settings, the verbs of the command, the tools, and what was measured.
 
+Pictures of what was measured are whole files, made from the results by `plots`.
+
 A page keeps its own words around a part between two comments, `<!-- begin NAME -->` and `<!-- end NAME -->`.
 Run it after changing one of them: `python docs/_ext/reference_pages.py`. A test says when that was forgotten.
 """
@@ -14,6 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
+from plots import plots
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
@@ -114,10 +117,11 @@ def renewed(page: str, name: str, part: str) -> str:
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Yield each page that has a generated part, with its contents as they ought to be."""
+    """Yield each page that has a generated part, and each picture, with its contents as they ought to be."""
     for name, (file, make) in PARTS.items():
         path = ROOT / file
         yield path, renewed(path.read_text(encoding="utf-8"), name, make())
+    yield from plots()
 
 
 def _setting(name: str, field: FieldInfo) -> Sequence[str]:
