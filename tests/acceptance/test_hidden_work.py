@@ -17,7 +17,7 @@ import pytest
 from hermes_memory import InvalidInput, NotVisible, Settings, open_memory
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
-from hermes_memory.domain.model import RowId
+from hermes_memory.domain.model import RowId, TraceId
 from tests.support import statements
 from tests.support.scans import Looked, watched
 
@@ -78,7 +78,7 @@ async def _filled(memory: Memory) -> tuple[View, list[RowId]]:
     return his, [kept[0].id, kept[17].id]
 
 
-def _by_id(view: View, trace: str) -> dict[str, Callable[[RowId], Awaitable[object]]]:
+def _by_id(view: View, trace: TraceId) -> dict[str, Callable[[RowId], Awaitable[object]]]:
     return {
         "get": view.get,
         "history": view.history,
