@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from hermes_memory.application.explanation import Explanation, Verdict
     from hermes_memory.application.memory import Memory
     from hermes_memory.application.status import Status
+    from hermes_memory.application.sync_memory import SyncMemory, SyncView
     from hermes_memory.application.view import View
     from hermes_memory.bootstrap.migration import migrate
     from hermes_memory.bootstrap.opening import open_memory
+    from hermes_memory.bootstrap.sync_opening import open_memory_sync
     from hermes_memory.domain.errors import (
         Ambiguous,
         ConfigurationError,
@@ -85,6 +87,8 @@ __all__ = [
     "StoreFault",
     "StoreUnavailable",
     "Subject",
+    "SyncMemory",
+    "SyncView",
     "Target",
     "Theme",
     "Turn",
@@ -92,6 +96,7 @@ __all__ = [
     "View",
     "migrate",
     "open_memory",
+    "open_memory_sync",
 ]
 
 # Names are loaded when first used: a host imports this package in every process that merely lists its plugins.
@@ -100,9 +105,11 @@ _HOMES = {
     "hermes_memory.application.explanation": ("Explanation", "Verdict"),
     "hermes_memory.application.memory": ("Memory",),
     "hermes_memory.application.status": ("Status",),
+    "hermes_memory.application.sync_memory": ("SyncMemory", "SyncView"),
     "hermes_memory.application.view": ("View",),
     "hermes_memory.bootstrap.migration": ("migrate",),
     "hermes_memory.bootstrap.opening": ("open_memory",),
+    "hermes_memory.bootstrap.sync_opening": ("open_memory_sync",),
     "hermes_memory.domain.errors": (
         "Ambiguous",
         "ConfigurationError",

@@ -51,6 +51,7 @@ from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.ports.seals import Sealed
+from hermes_memory.ports.text_index import TextIndex
 from hermes_memory.settings import Settings
 
 STATEMENTS_A_BATCH: Final = 3
@@ -153,8 +154,8 @@ def _seal_stage(settings: Settings, local: LocalHalf, seals: PostgresSeals, work
     return SealStage(seals, publish=published)
 
 
-def _fold_stage(pool: Pool, deliverer: Deliverer) -> FoldStage:
-    return FoldStage(PostgresTextIndex(pool), behind=lambda: deliverer.behind)
+def _fold_stage(index: TextIndex, deliverer: Deliverer) -> FoldStage:
+    return FoldStage(index, behind=lambda: deliverer.behind)
 
 
 def _link(host: StoreHost, preparation: StorePreparation, breaker: Breaker, deliverer: Deliverer) -> StoreLink:
@@ -196,7 +197,10 @@ class Container(containers.DeclarativeContainer):
     delivery = providers.Singleton(_delivery, settings, pool, analyzer)
     search = providers.Singleton(PostgresSearch, pool)
     reader = providers.Singleton(PostgresReader, pool)
-    people = providers.Singleton(PersonBook, providers.Singleton(PostgresPeople, pool), store_breaker)
+    registry = providers.Singleton(PostgresPeople, pool)
+    people = providers.Singleton(PersonBook, registry, store_breaker)
+    history = providers.Singleton(PostgresHistory, pool)
+    text_index = providers.Singleton(PostgresTextIndex, pool)
     queue = providers.Singleton(PostgresEmbeddingQueue, pool)
     inspector = providers.Singleton(PostgresInspector, pool, embeds=providers.Callable(_embeds, settings))
     preparation = providers.Singleton(StorePreparation, host, pool, inspector)
@@ -206,7 +210,7 @@ class Container(containers.DeclarativeContainer):
     seals = providers.Singleton(PostgresSeals, pool)
     sealing = providers.Singleton(_seal_stage, settings, local, seals, worker)
     deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage, sealing=sealing)
-    folding = providers.Singleton(_fold_stage, pool, deliverer)
+    folding = providers.Singleton(_fold_stage, text_index, deliverer)
     link = providers.Singleton(_link, host, preparation, store_breaker, deliverer)
     recall = providers.Singleton(
         Recall,
@@ -223,7 +227,7 @@ class Container(containers.DeclarativeContainer):
     guarded_reader = providers.Singleton(GuardedReader, reader, store_breaker)
     past = providers.Singleton(
         Past,
-        providers.Singleton(PostgresHistory, pool),
+        history,
         search,
         analyzer=analyzer,
         ranking=providers.Singleton(_ranking, settings),

@@ -62,6 +62,28 @@ async def open_memory(
     settings = settings or Settings()
     half = local or open_local_half(settings)
     container = Container(settings=settings, local=half, secret=secret)
+    grace = settings.shutdown_timeout if local is None else 0.0
+    async with opened(container, half, owned=local is None, grace=grace, wait=wait, metrics=metrics) as memory:
+        yield memory
+
+
+@asynccontextmanager
+async def opened(
+    container: Container,
+    half: LocalHalf,
+    *,
+    owned: bool,
+    grace: float,
+    wait: float,
+    metrics: Metrics | None = None,
+) -> AsyncIterator[Memory]:
+    """Run what a container holds for the length of the block; see `open_memory`.
+
+    Args:
+        half: The local half that the container was made with.
+        owned: Close the local half, too.
+        grace: Seconds that the end of the block waits for what is not delivered yet.
+    """
     memory = container.memory()
     failure: BaseException | None = None
     warm = anyio.Event()
@@ -84,7 +106,7 @@ async def open_memory(
                     await memory.ready(timeout=wait)
                     await warm.wait()
                 yield memory
-                await _deliver(memory, settings.shutdown_timeout if local is None else 0.0)
+                await _deliver(memory, grace)
             except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - raised below, outside the group
                 failure = error
             tasks.cancel_scope.cancel()
@@ -97,7 +119,7 @@ async def open_memory(
         try:
             await _close(container)
         finally:
-            if local is None:
+            if owned:
                 await _let_go(half)
     if failure is not None:
         raise failure
