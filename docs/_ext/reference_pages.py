@@ -43,6 +43,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "capture_turns": "Writing",
     "prefetch": "Recall",
     "allowed_themes": "Identity",
+    "metrics_listen": "Watching",
 }
 """The first setting of each section, in the order in which the settings are declared, and the section's title."""
 _COMPUTED_DEFAULTS: Final[Mapping[str, str]] = {"home": "`~/.hermes`"}

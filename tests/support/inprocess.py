@@ -32,6 +32,8 @@ from hermes_memory.application.reconcile import Reconciler
 from hermes_memory.application.sealing import SealStage
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
+from hermes_memory.application.store_readings import StoreReadings
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.application.worker import Worker
 from hermes_memory.bootstrap.home import LocalHalf
 from hermes_memory.domain.contacts import ContactKind
@@ -115,6 +117,9 @@ class InProcess:
         self.queue = FaultyQueue(self.store.queue)
         self.preparing = Faults()
 
+        self.metrics = InMemoryMetrics()
+        self.telemetry = local.telemetry if local else Telemetry()
+        self.telemetry.attach(self.metrics)
         self.store_breaker, self.embed_breaker = store_breaker(), embed_breaker()
         self.spool = local.spool if local else spool or InMemorySpool()
         self.access = SpoolAccess(self.spool, Worker())
@@ -123,9 +128,18 @@ class InProcess:
         if local:
             self.acceptor, self.mirror, leadership = local.acceptor, local.mirror, local.leadership
         else:
-            self.acceptor = Acceptor(self.spool, policy=policy or CapturePolicy(), now=utc_now, tally=self.tally)
+            self.acceptor = Acceptor(
+                self.spool,
+                policy=policy or CapturePolicy(),
+                now=utc_now,
+                tally=self.tally,
+                telemetry=self.telemetry,
+            )
             self.mirror = Mirror(self.acceptor, self.notebooks)
-        self.stage = EmbedStage(self.queue, embedder, breaker=self.embed_breaker) if embedder else None
+        self.stage = (
+            EmbedStage(self.queue, embedder, breaker=self.embed_breaker, telemetry=self.telemetry) if embedder else None
+        )
+        self.sealing = SealStage(self.store.seals, publish=_published_nowhere, telemetry=self.telemetry)
         self.leadership = leadership or InMemoryLeadership()
         self.deliverer = Deliverer(
             self.access,
@@ -133,6 +147,7 @@ class InProcess:
             self.delivery,
             breaker=self.store_breaker,
             delivered=self._delivered,
+            telemetry=self.telemetry,
         )
         self.link = StoreLink(
             self.preparing.meet, repair=None, breaker=self.store_breaker, opened=self.deliverer.doorbell.ring
@@ -145,15 +160,18 @@ class InProcess:
             store_breaker=self.store_breaker,
             embed_breaker=self.embed_breaker,
         )
-        self.metrics = InMemoryMetrics()
         self.monitor = Monitor(
             self.access,
             self.deliverer,
             self.stage,
             self.health,
+            sealing=self.sealing,
+            store=StoreReadings(self.queue, self.store.seals),
+            pool=dict,
             tally=self.tally,
             store_breaker=self.store_breaker,
             embed_breaker=self.embed_breaker,
+            telemetry=self.telemetry,
         )
         self.recall = Recall(
             self.search,
@@ -165,6 +183,7 @@ class InProcess:
             embed_breaker=self.embed_breaker,
             embed_timeout=1.0,
             now=utc_now,
+            telemetry=self.telemetry,
         )
         self.memory = Memory(self._services(), subject_for=_subject_for, embeds=embedder is not None)
 
@@ -187,7 +206,7 @@ class InProcess:
                 breaker=self.store_breaker,
             ),
             seals=self.store.seals,
-            sealing=SealStage(self.store.seals, publish=_published_nowhere),
+            sealing=self.sealing,
             queue=self.queue,
             reconciler=Reconciler(self.mirror, self.reader, self.access),
             link=self.link,
@@ -213,7 +232,7 @@ class InProcess:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.link.run)
                 tasks.start_soon(self.deliverer.run)
-                tasks.start_soon(self.monitor.run, self.metrics)
+                tasks.start_soon(self.monitor.run)
                 if self.stage:
                     tasks.start_soon(self.stage.run)
                 yield self.memory

@@ -16,6 +16,7 @@ from hermes_memory.application import monitor
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.health import Trouble
 from hermes_memory.domain.errors import (
+    DeadlineExceeded,
     EmbedderUnavailable,
     HermesMemoryError,
     SchemaNotApplied,
@@ -24,7 +25,7 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.model import Origin, Target
 from hermes_memory.hermes.prompt import DEGRADED, PROMPT_BLOCK, prompt_block
-from hermes_memory.ports.metrics import Metric
+from hermes_memory.ports.metrics import Happening, Metric, Place, Timing
 from hermes_memory.testing.making import DESK, add
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -138,6 +139,7 @@ async def test_the_numbers_are_those_of_the_spool_and_of_the_process() -> None:
     side.delivery.refused.add("refused")
     before = await side.monitor.readings()
     async with side.running():
+        await until(lambda: side.link.opened)
         view = side.memory.view("marketing")
         await view.remember("one")
         dead = add("refused")
@@ -146,8 +148,16 @@ async def test_the_numbers_are_those_of_the_spool_and_of_the_process() -> None:
         await side.memory.settled(timeout=30)
         after = await side.monitor.readings()
 
-    assert set(before) == set(after) == set(Metric)
-    assert [metric for metric, value in before.items() if value] == [Metric.BATCH]
+    counted = {Metric.THEMES, Metric.ENTRIES, Metric.TURNS, Metric.VECTORS}
+    elsewhere = {Metric.LED, Metric.STRANDED, Metric.POOL_SIZE, Metric.POOL_CONNECTIONS, Metric.POOL_WAITING}
+    assert set(after) == set(Metric) - counted - elsewhere
+    assert set(after) - set(before) == {metric for metric in after if metric.place is Place.STORE} - {Metric.STORE_UP}
+    assert [metric for metric, value in before.items() if value] == [
+        Metric.SPOOL_READABLE,
+        Metric.BATCH,
+        Metric.READ_AT,
+    ]
+    assert after[Metric.STORE_UP] == 1
     assert (after[Metric.SPOOL_ACCEPTED], after[Metric.SPOOL_DELIVERED], after[Metric.SPOOL_BURIED]) == (2, 1, 1)
     assert (after[Metric.DELIVERED], after[Metric.EMBEDDED], after[Metric.LEADER]) == (1, 1, 1)
     assert (after[Metric.SPOOL_DEAD], after[Metric.SPOOL_FILL], after[Metric.SPOOL_DEPTH]) == (1, 0.1, 0)
@@ -162,20 +172,110 @@ async def test_the_secrets_that_were_kept_out_are_counted() -> None:
     assert status.secrets.redacted == {"password": 1, "secret": 1}
 
 
-async def test_the_numbers_are_published_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_trouble_has_its_number_and_all_have_one() -> None:
+    side = InProcess(FaultyEmbedder())
+    sound = await side.monitor.readings()
+    fail(side.embed_breaker, EmbedderUnavailable("away"), times=3)
+    troubled = await side.monitor.readings()
+
+    assert monitor.TROUBLE_METRICS.keys() == set(Trouble)
+    assert not any(sound[metric] for metric in (Metric.DEGRADED, *monitor.TROUBLE_METRICS.values()))
+    assert [metric for metric in (Metric.DEGRADED, *monitor.TROUBLE_METRICS.values()) if troubled[metric]] == [
+        Metric.DEGRADED,
+        Metric.DEGRADED_EMBEDDER,
+    ]
+
+
+async def test_the_store_is_asked_seldom_by_the_leader_alone_and_not_while_it_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    side, asked = InProcess(), []
+    backlog = side.queue.backlog
+
+    async def counted() -> object:
+        asked.append(1)
+        return await backlog()
+
+    monkeypatch.setattr(side.queue, "backlog", counted)
+    await open_link(side)
+    follower = await side.monitor.readings()
+    side.deliverer.leads = True
+    leader, again = await side.monitor.readings(), await side.monitor.readings()
+    fail(side.store_breaker, StoreUnavailable("away"))
+    away = await side.monitor.readings()
+
+    assert len(asked) == 1
+    assert (follower[Metric.STORE_UP], Metric.UNEMBEDDED in follower) == (1, False)
+    assert (leader[Metric.UNEMBEDDED], again[Metric.UNSEALED], leader[Metric.SEAL_LAG]) == (0, 0, 0)
+    assert (away[Metric.STORE_UP], Metric.UNEMBEDDED in away) == (0, False)
+
+
+async def test_what_takes_time_is_told_when_it_ends() -> None:
+    side = InProcess(FaultyEmbedder())
+    async with side.running():
+        view = side.memory.view("marketing")
+        await view.remember("The launch is on 3 May")
+        await side.memory.settled(timeout=30)
+        await view.recall("When is the launch?")
+        await side.sealing.seal()
+
+    told_of = {timing for timing, _ in side.metrics.times}
+    assert told_of == set(Timing) - {Timing.POOL_WAIT, Timing.RECALL_COSINES}
+    assert all(seconds >= 0 for _, seconds in side.metrics.times)
+    assert [timing for timing, _ in side.metrics.times].count(Timing.DELIVERY_LAG) == 1
+    assert side.metrics.happened == {Happening.RECALL_FULL: 1}
+
+
+async def test_answers_that_lack_something_and_answers_that_failed_are_counted_by_their_reason() -> None:
+    side = InProcess(FaultyEmbedder())
+    async with side.running():
+        view = side.memory.view("marketing")
+        await view.remember("The launch is on 3 May")
+        await side.memory.settled(timeout=30)
+        side.search.vector.standing = DeadlineExceeded("late")
+        await view.recall("When is the launch?")
+        side.search.text.standing = DeadlineExceeded("late")
+        with pytest.raises(DeadlineExceeded):
+            await view.recall("When is the launch?")
+
+    assert side.metrics.happened == {
+        Happening.RECALL_DEGRADED: 1,
+        Happening.DEGRADED_BY_VECTOR: 1,
+        Happening.RECALL_FAILED: 1,
+    }
+
+
+async def test_refused_writes_are_counted_by_their_reason() -> None:
+    side = InProcess(spool=InMemorySpool(max_rows=1))
+    side.acceptor.add(DESK, "one", target=Target.MEMORY, origin=Origin.USER)
+    for _ in range(2):
+        with pytest.raises(SpoolFull):
+            side.acceptor.add(DESK, "two", target=Target.MEMORY, origin=Origin.USER)
+
+    assert side.metrics.happened == {Happening.REFUSED_FULL: 2}
+    assert [timing for timing, _ in side.metrics.times] == [Timing.ACCEPT] * 3
+
+
+async def test_the_numbers_are_published_again_and_again_while_somebody_takes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(monitor, "WATCH_SECONDS", 0.001)
-    side, metrics = InProcess(), InMemoryMetrics()
+    side, later = InProcess(), InMemoryMetrics()
+    side.telemetry.detach(side.metrics)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(side.monitor.run, metrics)
-        await until(lambda: metrics.readings)
+        tasks.start_soon(side.monitor.run)
+        side.telemetry.attach(later)
+        await until(lambda: later.readings)
         side.spool.put(add("one"))
-        await until(lambda: metrics.readings[Metric.SPOOL_DEPTH] == 1)
+        await until(lambda: later.readings[Metric.SPOOL_DEPTH] == 1)
         tasks.cancel_scope.cancel()
+
+    assert side.metrics.readings == {}
 
 
 async def test_a_spool_that_cannot_be_read_costs_a_reading_and_not_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "WATCH_SECONDS", 0.001)
-    side, metrics, asked = InProcess(), InMemoryMetrics(), []
+    side, asked = InProcess(), []
     status = side.spool.status
 
     def broken_at_first() -> object:
@@ -186,8 +286,8 @@ async def test_a_spool_that_cannot_be_read_costs_a_reading_and_not_the_watch(mon
 
     monkeypatch.setattr(side.spool, "status", broken_at_first)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(side.monitor.run, metrics)
-        await until(lambda: metrics.readings)
+        tasks.start_soon(side.monitor.run)
+        await until(lambda: side.metrics.readings)
         tasks.cancel_scope.cancel()
 
     assert len(asked) > 1

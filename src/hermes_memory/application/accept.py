@@ -14,6 +14,8 @@ from uuid import uuid4
 
 from hermes_memory.application.preparing import Preparing, moment
 from hermes_memory.application.secret_guard import HoldsSecret, SecretGuard
+from hermes_memory.application.telemetry import Telemetry
+from hermes_memory.domain.errors import HermesMemoryError, InvalidInput, SpoolFull
 from hermes_memory.domain.model import (
     Caller,
     HomeId,
@@ -37,6 +39,7 @@ from hermes_memory.domain.operations import (
     TurnDraft,
 )
 from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.ports.metrics import Happening, Timing
 from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.ports.spool import Spool
 
@@ -97,16 +100,18 @@ class Acceptor:
         now: Callable[[], datetime],
         accepted: Callable[[Operation], None] = lambda _: None,
         tally: SecretTally | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         """Accept into `spool`; `accepted` hears of each write, in the caller's thread, and must not block.
 
-        Secrets that are kept out are counted in `tally`.
+        Secrets that are kept out are counted in `tally`, and what a write took is told to `telemetry`.
         """
         self.preparing = Preparing(SecretGuard(policy.secrets, tally))
         self._spool = spool
         self._policy = policy
         self._now = now
         self._accepted = accepted
+        self._telemetry = telemetry or Telemetry()
 
     def add(
         self,
@@ -268,6 +273,17 @@ class Acceptor:
         )
 
     def _put(self, operation: Operation) -> Operation:
-        self._spool.put(operation)
+        try:
+            with self._telemetry.timed(Timing.ACCEPT):
+                self._spool.put(operation)
+        except HermesMemoryError as error:
+            self._telemetry.count(_refusal(error))
+            raise
         self._accepted(operation)
         return operation
+
+
+def _refusal(error: HermesMemoryError) -> Happening:
+    if isinstance(error, SpoolFull):
+        return Happening.REFUSED_FULL
+    return Happening.REFUSED_INVALID if isinstance(error, InvalidInput) else Happening.REFUSED_UNUSABLE

@@ -16,6 +16,7 @@ from hermes_memory.application.doorbell import Doorbell
 from hermes_memory.application.handover import DeliveryCounts, Handover
 from hermes_memory.application.setbacks import Stopped
 from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import DeadlineExceeded, DeliveryRejected, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Effect, Operation, Outcome
@@ -52,6 +53,7 @@ class Deliverer:
         breaker: Breaker,
         batch: int = 200,
         delivered: Callable[[Sequence[Outcome]], Awaitable[None]] | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         """Deliver `batch` operations a transaction at first; `delivered` hears of each batch's outcomes."""
         self._spool = spool
@@ -60,7 +62,13 @@ class Deliverer:
         self._breaker = breaker
         self._size = BatchSize(batch, most=LARGEST_BATCH)
         self._handover = Handover(
-            spool, store, breaker=breaker, size=self._size, applied=self._hear, set_aside=self._announce
+            spool,
+            store,
+            breaker=breaker,
+            size=self._size,
+            applied=self._hear,
+            set_aside=self._announce,
+            telemetry=telemetry,
         )
         self._delivered = delivered
         self._watched: dict[OperationId, Outcome | None] = {}

@@ -18,6 +18,7 @@ from hermes_memory.application.doorbell import Doorbell
 from hermes_memory.application.embed_batches import Batch, Sorted, packed, sort_out
 from hermes_memory.application.embed_calls import PROBE, Answer, EmbedCalls
 from hermes_memory.application.leases import DEFAULT_LEASE, Leases
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.application.throttle import Throttle
 from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.domain.errors import (
@@ -85,6 +86,7 @@ class EmbedStage:
         timeout: float = 30.0,
         lease: float = DEFAULT_LEASE,
         chunk: ChunkPolicy | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         """Embed up to `parallel` batches of up to `batch` texts at a time, each within `timeout` seconds.
 
@@ -98,7 +100,9 @@ class EmbedStage:
         self._timeout = timeout
         self._chunk = chunk or ChunkPolicy()
         self._throttle = Throttle(most=parallel, size=batch)
-        self._calls = EmbedCalls(embedder, breaker=breaker, throttle=self._throttle, timeout=timeout)
+        self._calls = EmbedCalls(
+            embedder, breaker=breaker, throttle=self._throttle, timeout=timeout, telemetry=telemetry
+        )
         self._leases = Leases(queue, lease)
         self._storing = anyio.Semaphore(STORES_AT_ONCE)
         self._ready: deque[Batch] = deque()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.application.throttle import Throttle
 from hermes_memory.domain.errors import (
     EmbedderBusy,
@@ -18,6 +19,7 @@ from hermes_memory.domain.errors import (
     HermesMemoryError,
 )
 from hermes_memory.ports.embedding import Embedder
+from hermes_memory.ports.metrics import Timing
 
 logger = logging.getLogger(__name__)
 
@@ -69,13 +71,15 @@ class EmbedCalls:
         throttle: Throttle,
         timeout: float,
         clock: Callable[[], float] = time.monotonic,
+        telemetry: Telemetry | None = None,
     ) -> None:
-        """Ask within `timeout` seconds a call."""
+        """Ask within `timeout` seconds a call; how long each took is told to `telemetry`."""
         self._embedder = embedder
         self._breaker = breaker
         self._throttle = throttle
         self._timeout = timeout
         self._clock = clock
+        self._telemetry = telemetry or Telemetry()
         self.problem: str | None = None
         self.unproven = False
         self.relapsed = False
@@ -131,7 +135,8 @@ class EmbedCalls:
         """
         with self._breaker.guard():
             try:
-                return await self._embedder.embed_documents(texts, timeout=timeout)
+                with self._telemetry.timed(Timing.EMBEDDING):
+                    return await self._embedder.embed_documents(texts, timeout=timeout)
             except EmbedderBusy as error:
                 busy = error
         raise busy

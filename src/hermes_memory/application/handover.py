@@ -9,12 +9,14 @@ import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from hermes_memory.application.batch_size import BatchSize
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.setbacks import Busy, Faulty, Problem, Refused, Stopped
 from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import (
     ConfigurationError,
     DeliveryRejected,
@@ -26,6 +28,7 @@ from hermes_memory.domain.errors import (
 from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import Operation, Outcome, lane_of
 from hermes_memory.ports.delivery import DeliveryStore
+from hermes_memory.ports.metrics import Timing
 from hermes_memory.ports.spool import Spooled
 
 logger = logging.getLogger(__name__)
@@ -66,6 +69,7 @@ class Handover:
         applied: Hears of the outcomes of each batch, once the spool has let go of it.
         set_aside: Hears of each operation that was buried.
         jitter: Spreads the time for which a lane is held back.
+        telemetry: Is told how long batches take, and how long after its acceptance a write arrived.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Handover:
         applied: Callable[[Sequence[Outcome]], Awaitable[None]],
         set_aside: Callable[[], None],
         jitter: Callable[[float], float] = spread,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._spool = spool
         self._store = store
@@ -86,6 +91,7 @@ class Handover:
         self._applied = applied
         self._set_aside = set_aside
         self._jitter = jitter
+        self._telemetry = telemetry or Telemetry()
         self._held: set[str] = set()
         self._suspects = 0
         self._delivered_of: Counter[type[Operation]] = Counter()
@@ -142,7 +148,8 @@ class Handover:
         """
         started = time.monotonic()
         try:
-            outcomes = await self._ask(operations)
+            with self._telemetry.timed(Timing.DELIVERY):
+                outcomes = await self._ask(operations)
         except (Busy, StoreUnavailable) as error:
             self._size.failed(time.monotonic() - started, len(operations))
             if isinstance(error, Busy):
@@ -255,7 +262,15 @@ class Handover:
         if self._first_fault:
             for outcome in outcomes:
                 self._first_fault.pop(outcome.operation, None)
+        if self._telemetry.measured:
+            self._tell_lag(items)
         await self._applied(outcomes)
+
+    def _tell_lag(self, items: Sequence[Spooled]) -> None:
+        now = datetime.now(UTC)
+        for item in items:
+            lag = (now - item.operation.stamp.accepted_at).total_seconds()
+            self._telemetry.took(Timing.DELIVERY_LAG, max(lag, 0.0))
 
 
 def _halves(lanes: Sequence[str]) -> Iterator[set[str]]:

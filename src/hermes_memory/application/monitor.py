@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,10 +14,13 @@ from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.health import Health, Trouble
+from hermes_memory.application.sealing import SealStage
 from hermes_memory.application.spool_access import SpoolAccess
+from hermes_memory.application.store_readings import StoreReadings
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import HermesMemoryError
-from hermes_memory.ports.metrics import Metric, Metrics
-from hermes_memory.ports.secrets import SecretTally
+from hermes_memory.ports.metrics import Metric
+from hermes_memory.ports.secrets import SecretTally, SecretTotals
 from hermes_memory.ports.spool import SpoolStatus
 
 logger = logging.getLogger(__name__)
@@ -24,6 +28,14 @@ logger = logging.getLogger(__name__)
 WATCH_SECONDS: Final = 0.5
 PUBLISH_EVERY: Final = 10
 """How many looks at the state come to one reading of the numbers, which opens the spool's file."""
+ASK_SECONDS: Final = 30.0
+"""How often the leader of a home asks the store how much waits there."""
+TROUBLE_METRICS: Final[Mapping[Trouble, Metric]] = {
+    Trouble.SPOOL_FULL: Metric.DEGRADED_SPOOL_FULL,
+    Trouble.SETUP: Metric.DEGRADED_SETUP,
+    Trouble.STORE: Metric.DEGRADED_STORE,
+    Trouble.EMBEDDER: Metric.DEGRADED_EMBEDDER,
+}
 
 
 class Monitor:
@@ -40,27 +52,38 @@ class Monitor:
         stage: EmbedStage | None,
         health: Health,
         *,
+        sealing: SealStage,
+        store: StoreReadings,
+        pool: Callable[[], Mapping[Metric, float]],
         tally: SecretTally,
         store_breaker: Breaker,
         embed_breaker: Breaker,
+        telemetry: Telemetry,
     ) -> None:
+        """Watch these parts and tell `telemetry`; `pool` returns the numbers of the connections."""
         self._spool = spool
         self._deliverer = deliverer
         self._stage = stage
         self._health = health
+        self._sealing = sealing
+        self._store = store
+        self._pool = pool
         self._tally = tally
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
+        self._telemetry = telemetry
+        self._of_store: Mapping[Metric, float] = {}
+        self._ask_at = 0.0
         self._leads = False
         self._served = False
         self._store_away = False
         self._embedder_away = False
 
-    async def run(self, metrics: Metrics | None = None) -> None:
-        """Watch until cancelled, and hand the numbers to `metrics`."""
+    async def run(self) -> None:
+        """Watch until cancelled, and read the numbers while anybody takes them."""
         while True:
-            if metrics is not None:
-                await self._publish(metrics)
+            if self._telemetry.measured:
+                await self._publish()
             for _ in range(PUBLISH_EVERY):
                 self.look()
                 await anyio.sleep(WATCH_SECONDS)
@@ -80,25 +103,49 @@ class Monitor:
         """
         status = await self._spool.status()
         secrets = await self._spool.call(self._tally.totals)
+        return {
+            **spool_readings(status),
+            **secret_readings(secrets),
+            **self._own_readings(),
+            **self._pool(),
+            **await self._store_readings(),
+            **self._troubles(),
+            Metric.READ_AT: time.time(),
+        }
+
+    def _own_readings(self) -> Mapping[Metric, float]:
         embedding = self._stage.counts if self._stage else None
         return {
-            **_spool_readings(status),
-            Metric.SECRETS_REDACTED: sum(secrets.redacted.values()),
-            Metric.SECRETS_REFUSED: sum(secrets.refused.values()),
             Metric.LEADER: float(self._deliverer.leads),
             Metric.DELIVERED: self._deliverer.counts.delivered,
             Metric.POSTPONED: self._deliverer.counts.postponed,
             Metric.BATCH: self._deliverer.batch,
             Metric.EMBEDDED: embedding.embedded if embedding else 0,
             Metric.PARKED: embedding.parked if embedding else 0,
+            Metric.SEALED: self._sealing.sealed,
             Metric.STORE_BREAKER_OPEN: float(self._store_breaker.state is not BreakerState.CLOSED),
             Metric.EMBED_BREAKER_OPEN: float(self._embed_breaker.state is not BreakerState.CLOSED),
-            Metric.DEGRADED: float(bool(self._health.troubles())),
         }
 
-    async def _publish(self, metrics: Metrics) -> None:
+    def _troubles(self) -> Mapping[Metric, float]:
+        troubles = self._health.troubles()
+        named = {metric: float(trouble in troubles) for trouble, metric in TROUBLE_METRICS.items()}
+        return {Metric.DEGRADED: float(bool(troubles)), **named}
+
+    async def _store_readings(self) -> Mapping[Metric, float]:
+        """Ask the store now and then, if this process leads: all processes of a home would be told the same."""
+        if self._store_breaker.state is not BreakerState.CLOSED or not self._health.served:
+            self._of_store = {}
+        elif not self._deliverer.leads:
+            self._of_store = {Metric.STORE_UP: 1.0}
+        elif time.monotonic() >= self._ask_at:
+            self._of_store = await self._store.read()
+            self._ask_at = time.monotonic() + ASK_SECONDS
+        return self._of_store or {Metric.STORE_UP: 0.0}
+
+    async def _publish(self) -> None:
         try:
-            metrics.publish(await self.readings())
+            self._telemetry.publish(await self.readings())
         except HermesMemoryError as error:
             # The deliverer reads the same file and tells what is wrong with it.
             logger.debug("there are no numbers for now", extra={"action": "metrics.wait", "cause": str(error)})
@@ -132,8 +179,18 @@ class Monitor:
         self._leads = leads
 
 
-def _spool_readings(status: SpoolStatus) -> Mapping[Metric, float]:
+def secret_readings(totals: SecretTotals) -> Mapping[Metric, float]:
+    """Return the numbers of the secrets that a home kept out."""
     return {
+        Metric.SECRETS_REDACTED: sum(totals.redacted.values()),
+        Metric.SECRETS_REFUSED: sum(totals.refused.values()),
+    }
+
+
+def spool_readings(status: SpoolStatus) -> Mapping[Metric, float]:
+    """Return the numbers of a spool that could be read."""
+    return {
+        Metric.SPOOL_READABLE: 1.0,
         Metric.SPOOL_ACCEPTED: status.accepted,
         Metric.SPOOL_DELIVERED: status.delivered,
         Metric.SPOOL_BURIED: status.buried,

@@ -14,7 +14,9 @@ import anyio
 
 from hermes_memory.application.answers import RecallRequest, RecallResult, Trace, floor_for
 from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.degradation import Degradation
 from hermes_memory.application.own_scores import OwnScore, OwnScores
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.application.traces import Traces, parted, place, withheld
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.errors import (
@@ -30,6 +32,7 @@ from hermes_memory.domain.model import Caller, Row, RowId, TraceId
 from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.domain.weights import CosineCalibration
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
+from hermes_memory.ports.metrics import Happening, Timing
 from hermes_memory.ports.reading import Search, TextMatches, VectorHit
 
 logger = logging.getLogger(__name__)
@@ -57,7 +60,7 @@ class _Gathered:
     near: Sequence[VectorHit] | None = None
     cosines: Mapping[RowId, float] = field(default_factory=dict)
     withheld: Sequence[RowId] = ()
-    problems: list[str] = field(default_factory=list)
+    problems: list[Degradation] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     failure: HermesMemoryError | None = None
 
@@ -82,6 +85,7 @@ class Recall:
         embed_breaker: Breaker,
         embed_timeout: float,
         now: Callable[[], datetime],
+        telemetry: Telemetry | None = None,
     ) -> None:
         """Search with both legs, or by text alone when there is no embedder."""
         self._search = search
@@ -93,6 +97,7 @@ class Recall:
         self._embed_breaker = embed_breaker
         self._embed_timeout = embed_timeout
         self._now = now
+        self._telemetry = telemetry or Telemetry()
         self._own = OwnScores(analyzer)
         self._traces = Traces(TRACES_KEPT)
         self._generation: Generation | None = None
@@ -106,6 +111,18 @@ class Recall:
             DeadlineExceeded: No leg answered in time.
             SchemaNotApplied: The database has no schema, or an older one.
         """
+        with self._telemetry.timed(Timing.RECALL):
+            try:
+                result, problems = await self._recall(request)
+            except BaseException:
+                self._telemetry.count(Happening.RECALL_FAILED)
+                raise
+        self._telemetry.count(Happening.RECALL_DEGRADED if problems else Happening.RECALL_FULL)
+        for happening in dict.fromkeys(problem.happening for problem in problems):
+            self._telemetry.count(happening)
+        return result
+
+    async def _recall(self, request: RecallRequest) -> tuple[RecallResult, Sequence[Degradation]]:
         started = time.monotonic()
         query = head_and_tail(request.query)
         lexemes = self._analyzer.query_lexemes(query)
@@ -115,7 +132,7 @@ class Recall:
         statistics = _statistics(lexemes, gathered)
         ranked = self._rank(request, statistics, gathered)
         gathered.timings["total"] = time.monotonic() - started
-        return self._answer(request, statistics, ranked, gathered)
+        return self._answer(request, statistics, ranked, gathered), gathered.problems
 
     def trace(self, trace: TraceId, caller: Caller) -> Trace | None:
         """Return how a recent answer to a caller came about, None when none is remembered for it."""
@@ -135,44 +152,48 @@ class Recall:
         if gathered.text is None and gathered.near is None:
             raise gathered.failure or DeadlineExceeded("the database did not answer in time")
         if allowed.cancelled_caught:
-            late = "text" if gathered.text is None else "vector"
-            gathered.problems.append(f"{late} search did not answer in time")
+            late = Degradation.TEXT_LATE if gathered.text is None else Degradation.VECTOR_LATE
+            gathered.problems.append(late)
 
     async def _text_leg(
         self, request: RecallRequest, lexemes: tuple[str, ...], deadline: float, gathered: _Gathered
     ) -> None:
         started = time.monotonic()
         try:
-            async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                gathered.text = await self._search.by_text(
-                    request.caller, request.space, lexemes, limit=self._text_candidates, timeout=left
-                )
+            with self._telemetry.timed(Timing.RECALL_TEXT):
+                async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
+                    gathered.text = await self._search.by_text(
+                        request.caller, request.space, lexemes, limit=self._text_candidates, timeout=left
+                    )
         except HermesMemoryError as error:
-            _note_failure(error, gathered, "text search failed")
+            _note_failure(error, gathered, Degradation.TEXT_FAILED)
         gathered.timings["text"] = time.monotonic() - started
 
     async def _vector_leg(self, request: RecallRequest, query: str, deadline: float, gathered: _Gathered) -> None:
         started = time.monotonic()
-        gathered.vector = await self._embed(query, deadline, gathered)
+        if self._embedder is not None:
+            with self._telemetry.timed(Timing.RECALL_EMBED):
+                gathered.vector = await self._embed(query, deadline, gathered)
         gathered.timings["embed"] = time.monotonic() - started
         if gathered.vector is None:
             return
         started = time.monotonic()
         try:
-            async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                gathered.near = await self._search.by_vector(
-                    request.caller,
-                    request.space,
-                    gathered.vector,
-                    limit=VECTOR_CANDIDATES,
-                    timeout=left,
-                    generation=gathered.compared_with,
-                )
+            with self._telemetry.timed(Timing.RECALL_VECTOR):
+                async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
+                    gathered.near = await self._search.by_vector(
+                        request.caller,
+                        request.space,
+                        gathered.vector,
+                        limit=VECTOR_CANDIDATES,
+                        timeout=left,
+                        generation=gathered.compared_with,
+                    )
         except InvalidInput as error:
             self._generation_until = 0.0
-            _note_failure(error, gathered, "the vectors were exchanged: found by text alone")
+            _note_failure(error, gathered, Degradation.EXCHANGED)
         except HermesMemoryError as error:
-            _note_failure(error, gathered, "vector search failed")
+            _note_failure(error, gathered, Degradation.VECTOR_FAILED)
         gathered.timings["vector"] = time.monotonic() - started
 
     async def _embed(self, query: str, deadline: float, gathered: _Gathered) -> Sequence[float] | None:
@@ -182,17 +203,17 @@ class Recall:
         try:
             gathered.generation = await self._fitting_generation(deadline)
             if gathered.generation is None:
-                gathered.problems.append("the configured embedder is not the stored one: found by text alone")
+                gathered.problems.append(Degradation.MISMATCH)
                 return None
             timeout = min(self._embed_timeout, _left(deadline) * EMBED_SHARE)
             with self._embed_breaker.guard():
                 return await self._embedder.embed_query(query, timeout=timeout)
         except EmbedderUnavailable:
-            gathered.problems.append("the embedder did not answer: found by text alone")
+            gathered.problems.append(Degradation.NO_VECTOR)
         except EmbeddingRejected:
-            gathered.problems.append("the embedder refused the query: found by text alone")
+            gathered.problems.append(Degradation.QUERY_REFUSED)
         except HermesMemoryError as error:
-            _note_failure(error, gathered, "vector search failed")
+            _note_failure(error, gathered, Degradation.VECTOR_FAILED)
         return None
 
     async def _fitting_generation(self, deadline: float) -> Generation | None:
@@ -223,12 +244,13 @@ class Recall:
             return
         started = time.monotonic()
         try:
-            async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                gathered.cosines = await self._search.cosines(
-                    request.caller, missing, gathered.vector, timeout=left, generation=gathered.compared_with
-                )
+            with self._telemetry.timed(Timing.RECALL_COSINES):
+                async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
+                    gathered.cosines = await self._search.cosines(
+                        request.caller, missing, gathered.vector, timeout=left, generation=gathered.compared_with
+                    )
         except HermesMemoryError as error:
-            _note_failure(error, gathered, "vector search failed")
+            _note_failure(error, gathered, Degradation.VECTOR_FAILED)
             return
         gathered.timings["cosines"] = time.monotonic() - started
 
@@ -315,6 +337,6 @@ def _by_cosine(hits: Sequence[VectorHit]) -> dict[RowId, float]:
     return {hit.row.id: hit.cosine for hit in hits}
 
 
-def _note_failure(error: HermesMemoryError, gathered: _Gathered, what: str) -> None:
+def _note_failure(error: HermesMemoryError, gathered: _Gathered, what: Degradation) -> None:
     gathered.failure = error
     gathered.problems.append(what)

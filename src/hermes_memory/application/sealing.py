@@ -11,7 +11,9 @@ from typing import Final
 import anyio
 
 from hermes_memory.application.doorbell import Doorbell
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
+from hermes_memory.ports.metrics import Timing
 from hermes_memory.ports.seals import Sealed, Seals
 
 logger = logging.getLogger(__name__)
@@ -38,9 +40,16 @@ class SealStage:
         sealed: Changes that this process has sealed.
     """
 
-    def __init__(self, seals: Seals, *, publish: Callable[[Sequence[Sealed]], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        seals: Seals,
+        *,
+        publish: Callable[[Sequence[Sealed]], Awaitable[None]],
+        telemetry: Telemetry | None = None,
+    ) -> None:
         """Seal with `seals`, publish each head, and let go of what was forgotten long enough ago."""
         self._seals = seals
+        self._telemetry = telemetry or Telemetry()
         self._publish = publish
         self._expire_at = 0.0
         self._unpublished: deque[Sealed] = deque(maxlen=MOST_UNPUBLISHED)
@@ -68,7 +77,8 @@ class SealStage:
         await self._publish_kept()
         total = 0
         while True:
-            made = await self._seals.seal(MOST_CHANGES)
+            with self._telemetry.timed(Timing.SEALING):
+                made = await self._seals.seal(MOST_CHANGES)
             changes = sum(each.changes for each in made)
             total += changes
             self.sealed += changes

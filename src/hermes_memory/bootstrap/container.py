@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from dependency_injector import containers, providers
@@ -38,6 +39,8 @@ from hermes_memory.application.sealing import SealStage
 from hermes_memory.application.services import Services
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.status import StatusReporter
+from hermes_memory.application.store_readings import StoreReadings
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.application.worker import Worker
 from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.embedder import make_embedder
@@ -50,6 +53,7 @@ from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
+from hermes_memory.ports.metrics import Timing
 from hermes_memory.ports.seals import Sealed
 from hermes_memory.ports.text_index import TextIndex
 from hermes_memory.settings import Settings
@@ -61,13 +65,14 @@ LOCAL_PARTS: Final = ChunkPolicy(tokens=64, overlap=8, most=300, context=CONTEXT
 with parts of 64 tokens, in half with 96, hardly ever with 256 (benchmarks/embedding/part_sizes.py)."""
 
 
-def _pool(settings: Settings, host: StoreHost) -> Pool:
+def _pool(settings: Settings, host: StoreHost, telemetry: Telemetry) -> Pool:
     return Pool(
         host.dsn,
         max_size=settings.pool_size,
         connect_timeout=settings.connect_timeout,
         command_timeout=settings.command_timeout,
         statement_cache_size=100 if settings.statement_cache else 0,
+        waited=partial(telemetry.took, Timing.POOL_WAIT),
     )
 
 
@@ -99,7 +104,9 @@ def _ranking(settings: Settings) -> RankingPolicy:
     )
 
 
-def _stage(settings: Settings, queue: EmbeddingQueue, embedder: Embedder | None, breaker: Breaker) -> EmbedStage | None:
+def _stage(
+    settings: Settings, queue: EmbeddingQueue, embedder: Embedder | None, breaker: Breaker, telemetry: Telemetry
+) -> EmbedStage | None:
     if embedder is None:
         return None
     local = settings.embedder == "local"
@@ -111,6 +118,7 @@ def _stage(settings: Settings, queue: EmbeddingQueue, embedder: Embedder | None,
         parallel=1 if local else settings.embed_parallel,
         timeout=settings.embed_write_timeout,
         chunk=_parts(settings),
+        telemetry=telemetry,
     )
 
 
@@ -137,7 +145,9 @@ def _deliverer(
             stage.make_way()
         stage.doorbell.ring()
 
-    deliverer = Deliverer(spool, local.leadership, delivery, breaker=breaker, delivered=delivered)
+    deliverer = Deliverer(
+        spool, local.leadership, delivery, breaker=breaker, delivered=delivered, telemetry=local.telemetry
+    )
     return deliverer
 
 
@@ -151,7 +161,7 @@ def _seal_stage(settings: Settings, local: LocalHalf, seals: PostgresSeals, work
     async def published(made: Sequence[Sealed]) -> None:
         await worker.call(lambda: publish(path, made))
 
-    return SealStage(seals, publish=published)
+    return SealStage(seals, publish=published, telemetry=local.telemetry)
 
 
 def _fold_stage(index: TextIndex, deliverer: Deliverer) -> FoldStage:
@@ -193,7 +203,7 @@ class Container(containers.DeclarativeContainer):
 
     worker = providers.Singleton(Worker)
     host = providers.Singleton(_store_host, settings, embedder, worker)
-    pool = providers.Singleton(_pool, settings, host)
+    pool = providers.Singleton(_pool, settings, host, local.provided.telemetry)
     delivery = providers.Singleton(_delivery, settings, pool, analyzer)
     search = providers.Singleton(PostgresSearch, pool)
     reader = providers.Singleton(PostgresReader, pool)
@@ -206,7 +216,7 @@ class Container(containers.DeclarativeContainer):
     preparation = providers.Singleton(StorePreparation, host, pool, inspector)
 
     spool = providers.Singleton(SpoolAccess, local.provided.spool, worker)
-    stage = providers.Singleton(_stage, settings, queue, embedder, embed_breaker)
+    stage = providers.Singleton(_stage, settings, queue, embedder, embed_breaker, local.provided.telemetry)
     seals = providers.Singleton(PostgresSeals, pool)
     sealing = providers.Singleton(_seal_stage, settings, local, seals, worker)
     deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage, sealing=sealing)
@@ -223,6 +233,7 @@ class Container(containers.DeclarativeContainer):
         embed_breaker=embed_breaker,
         embed_timeout=settings.provided.embed_read_timeout,
         now=providers.Object(utc_now),
+        telemetry=local.provided.telemetry,
     )
     guarded_reader = providers.Singleton(GuardedReader, reader, store_breaker)
     past = providers.Singleton(
@@ -252,9 +263,13 @@ class Container(containers.DeclarativeContainer):
         deliverer,
         stage,
         health,
+        sealing=sealing,
+        store=providers.Singleton(StoreReadings, queue, seals),
+        pool=pool.provided.readings,
         tally=local.provided.tally,
         store_breaker=store_breaker,
         embed_breaker=embed_breaker,
+        telemetry=local.provided.telemetry,
     )
     status = providers.Singleton(
         StatusReporter,

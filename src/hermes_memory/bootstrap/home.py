@@ -18,6 +18,7 @@ from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.application.mirror import Mirror
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.bootstrap.spools import STATE_FOLDER, leadership_of, spool_of
 from hermes_memory.domain.contact_spelling import contact_name
 from hermes_memory.domain.contacts import ContactKind
@@ -39,6 +40,7 @@ class LocalHalf:
     Attributes:
         folder: Where the home's own state is kept.
         secret: Key of the subject hashes.
+        telemetry: What is told to whoever watches; nobody does until a memory is opened.
     """
 
     folder: Path
@@ -49,6 +51,7 @@ class LocalHalf:
     tally: SecretTally
     mirror: Mirror
     identities: IdentityPolicy
+    telemetry: Telemetry
 
     def subject_for(self, platform: str, contact: str) -> Subject:
         """Derive the subject of a contact, the same one that the host's session keys lead to.
@@ -77,7 +80,10 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
     secret = installation_secret(settings)
     spool = spool_of(settings)
     tally = FileSecretTally(folder)
-    acceptor = Acceptor(spool, policy=capture_policy(settings), now=utc_now, accepted=accepted, tally=tally)
+    telemetry = Telemetry()
+    acceptor = Acceptor(
+        spool, policy=capture_policy(settings), now=utc_now, accepted=accepted, tally=tally, telemetry=telemetry
+    )
     home = home_id_for(secret, str(settings.home.resolve()))
     return LocalHalf(
         folder=folder,
@@ -88,6 +94,7 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
         tally=tally,
         mirror=Mirror(acceptor, NotebookFiles(settings.home, identity=home)),
         identities=identity_policy(settings),
+        telemetry=telemetry,
     )
 
 

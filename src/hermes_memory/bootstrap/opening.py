@@ -15,6 +15,7 @@ from hermes_memory.adapters.embedding.local import LocalEmbedder
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.worker import call_aside
 from hermes_memory.bootstrap.container import Container
+from hermes_memory.bootstrap.exposing import Exposure, exposure_of, listened
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.metrics import Metrics
@@ -35,6 +36,7 @@ async def open_memory(
     secret: Callable[[str], str | None] = os.environ.get,
     wait: float = START_SECONDS,
     metrics: Metrics | None = None,
+    serves_metrics: bool = False,
 ) -> AsyncIterator[Memory]:
     """Open the memory of a home, and close it at the end of the block.
 
@@ -46,7 +48,8 @@ async def open_memory(
         secret: Reads the embedding endpoint's key by the name of its variable.
         wait: Seconds to wait for the database before the block begins; the local embedder is loaded by then too. 0
             begins at once and connects meanwhile.
-        metrics: Takes the memory's numbers every few seconds.
+        metrics: Takes the memory's numbers.
+        serves_metrics: Show them to Prometheus too, where the settings say so, as the provider of an agent does.
 
     Raises:
         ConfigurationError: A setting is wrong, or the home's state cannot be used safely.
@@ -63,7 +66,10 @@ async def open_memory(
     half = local or open_local_half(settings)
     container = Container(settings=settings, local=half, secret=secret)
     grace = settings.shutdown_timeout if local is None else 0.0
-    async with opened(container, half, owned=local is None, grace=grace, wait=wait, metrics=metrics) as memory:
+    exposure = exposure_of(settings, half.telemetry) if serves_metrics else None
+    async with opened(
+        container, half, owned=local is None, grace=grace, wait=wait, metrics=metrics, exposure=exposure
+    ) as memory:
         yield memory
 
 
@@ -76,6 +82,7 @@ async def opened(
     grace: float,
     wait: float,
     metrics: Metrics | None = None,
+    exposure: Exposure | None = None,
 ) -> AsyncIterator[Memory]:
     """Run what a container holds for the length of the block; see `open_memory`.
 
@@ -83,16 +90,20 @@ async def opened(
         half: The local half that the container was made with.
         owned: Close the local half, too.
         grace: Seconds that the end of the block waits for what is not delivered yet.
+        exposure: Serves the numbers for the length of the block.
     """
     memory = container.memory()
     failure: BaseException | None = None
     warm = anyio.Event()
+    listeners = listened(container.settings(), half.telemetry, metrics)
     try:
         await container.worker().call(half.spool.open)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(container.link().run)
             tasks.start_soon(container.deliverer().run)
-            tasks.start_soon(container.monitor().run, metrics)
+            tasks.start_soon(container.monitor().run)
+            if exposure:
+                tasks.start_soon(exposure.run)
             tasks.start_soon(container.folding().run)
             tasks.start_soon(container.sealing().run)
             if stage := container.stage():
@@ -116,6 +127,7 @@ async def opened(
         if failure is None:
             raise
     finally:
+        listeners.close()
         try:
             await _close(container)
         finally:

@@ -83,7 +83,7 @@ class Runtime:
         # Imported on the loop's thread: the drivers take a while to load, and an agent's start must not wait for them.
         from hermes_memory.bootstrap.opening import open_memory  # noqa: PLC0415
 
-        return open_memory(self.settings, local=self.local, secret=self.secret, wait=0)
+        return open_memory(self.settings, local=self.local, secret=self.secret, wait=0, serves_metrics=True)
 
     def _accepted(self, _operation: Operation) -> None:
         self.loop.ring()

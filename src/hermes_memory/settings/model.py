@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
+from hermes_memory.domain.listening import listening
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.domain.ranking import UNASKED_FLOOR
 from hermes_memory.domain.redaction import SecretPolicy
@@ -223,6 +224,20 @@ class Settings(BaseSettings):
         None, description="Key of the subject hashes; one for a whole fleet. Default: made once and kept in the home."
     )
 
+    # Watching
+    metrics_listen: str | None = Field(
+        None,
+        max_length=80,
+        description="Where agents show their numbers to Prometheus: an address and a port, 127.0.0.1:9465, or as many "
+        "ports as the home has processes, 127.0.0.1:9465-9472; each takes the first that is free. Unset, nowhere.",
+    )
+    metrics_beyond_loopback: bool = Field(
+        False, description="Let `metrics_listen` be an address that other machines reach. Whoever does reads all of it."
+    )
+    opentelemetry: Literal["auto", "off"] = Field(
+        "auto", description="auto hands spans and numbers to OpenTelemetry where its API is installed."
+    )
+
     def __init__(self, **values: Any) -> None:
         home, found = _home.set(_home_at(values.get("home"))), origins.get()
         noted = origins.set({} if found is None else found)
@@ -285,6 +300,18 @@ class Settings(BaseSettings):
             RankingWeights.named(self.ranking_weights)
         except InvalidInput as error:
             raise ValueError(f"ranking_weights: {error}") from error
+        return self
+
+    @model_validator(mode="after")
+    def _require_local_metrics(self) -> Settings:
+        if self.metrics_listen is None:
+            return self
+        try:
+            where = listening(self.metrics_listen)
+        except InvalidInput as error:
+            raise ValueError(f"metrics_listen {error}") from error
+        if not (where.local or self.metrics_beyond_loopback):
+            raise ValueError("metrics_listen is reached from elsewhere, which metrics_beyond_loopback has to allow")
         return self
 
     @model_validator(mode="after")

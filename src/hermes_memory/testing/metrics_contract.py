@@ -1,13 +1,14 @@
-"""Contract of `Metrics`: what was published last is what is shown."""
+"""Contract of `Metrics`: what was published last is shown, and what happened adds up."""
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import pytest
 
-from hermes_memory.ports.metrics import Metric, Metrics
+from hermes_memory.ports.metrics import Happening, Metric, Metrics, Timing
 
 
 class MetricsContract(ABC):
@@ -19,7 +20,15 @@ class MetricsContract(ABC):
 
     @abstractmethod
     def shown(self, metrics: Metrics) -> Mapping[Metric, float]:
-        """Return what it shows."""
+        """Return the numbers it shows of those that are published."""
+
+    @abstractmethod
+    def times(self, metrics: Metrics) -> Mapping[Timing, tuple[int, float]]:
+        """Return how often each thing took time, and how much in all; what never happened may be left out."""
+
+    @abstractmethod
+    def happened(self, metrics: Metrics) -> Mapping[Happening, int]:
+        """Return how often each thing happened; what never did may be left out."""
 
     @pytest.fixture
     def metrics(self) -> Metrics:
@@ -48,3 +57,38 @@ class MetricsContract(ABC):
         readings[Metric.SPOOL_DEPTH] = 4.0
 
         assert self.shown(metrics) == {Metric.SPOOL_DEPTH: 3.0}
+
+    def test_times_are_counted_and_added_up_each_by_itself(self, metrics: Metrics) -> None:
+        for number, timing in enumerate(Timing, start=1):
+            for _ in range(number):
+                metrics.took(timing, 0.5)
+
+        assert self.times(metrics) == {timing: (number, number * 0.5) for number, timing in enumerate(Timing, start=1)}
+
+    def test_happenings_are_counted_each_by_itself(self, metrics: Metrics) -> None:
+        for number, happening in enumerate(Happening, start=1):
+            for _ in range(number):
+                metrics.count(happening)
+
+        assert self.happened(metrics) == {happening: number for number, happening in enumerate(Happening, start=1)}
+
+    def test_times_of_any_length_are_taken(self, metrics: Metrics) -> None:
+        for seconds in (0.0, 1e-9, 86_400.0):
+            metrics.took(Timing.RECALL, seconds)
+
+        assert self.times(metrics)[Timing.RECALL][0] == 3
+
+    def test_several_threads_may_tell_at_once(self, metrics: Metrics) -> None:
+        def tell() -> None:
+            for _ in range(500):
+                metrics.took(Timing.ACCEPT, 0.25)
+                metrics.count(Happening.REFUSED_FULL)
+
+        threads = [threading.Thread(target=tell) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert self.times(metrics)[Timing.ACCEPT] == (2_000, 500.0)
+        assert self.happened(metrics)[Happening.REFUSED_FULL] == 2_000

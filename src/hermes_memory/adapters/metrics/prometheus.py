@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import REGISTRY, Collector, CollectorRegistry
 
-from hermes_memory.ports.metrics import Metric
+from hermes_memory.ports.metrics import BUCKETS, Happening, Metric, Timing
 
 PREFIX: Final = "hermes_memory_"
-_HELP: Final[Mapping[Metric, str]] = {
-    Metric.SPOOL_ACCEPTED: "Writes accepted by this home, ever.",
-    Metric.SPOOL_DELIVERED: "Writes of this home that had their effect, ever.",
-    Metric.SPOOL_BURIED: "Writes of this home that became dead letters, ever.",
-    Metric.SPOOL_DISCARDED: "Writes of this home that an operator dropped undelivered, ever.",
-    Metric.SPOOL_REFUSED: "Writes refused by this home because of a bound, ever.",
-    Metric.SPOOL_DEPTH: "Writes of this home that wait.",
-    Metric.SPOOL_DEAD: "Dead letters of this home.",
-    Metric.SPOOL_BYTES: "Bytes of the writes of this home that wait.",
-    Metric.SPOOL_FILL: "Share of the spool's tighter bound that is taken.",
-    Metric.SPOOL_OLDEST_AGE: "Seconds that the oldest write has waited.",
-    Metric.SPOOL_QUARANTINED: "Damaged spool files set aside.",
-    Metric.SECRETS_REDACTED: "Secrets in whose place this home kept a mark, ever.",
-    Metric.SECRETS_REFUSED: "Secrets because of which this home did not keep a text, ever.",
-    Metric.LEADER: "1 while this process delivers for its home.",
-    Metric.DELIVERED: "Writes delivered by this process.",
-    Metric.POSTPONED: "Times that this process held a write back because the store was too busy for it.",
-    Metric.BATCH: "Writes that this process's next transaction may take.",
-    Metric.EMBEDDED: "Rows embedded by this process.",
-    Metric.PARKED: "Rows set aside by this process because the embedder refuses them.",
-    Metric.STORE_BREAKER_OPEN: "1 while the store is left alone because it did not answer.",
-    Metric.EMBED_BREAKER_OPEN: "1 while the embedder is left alone because it did not answer.",
-    Metric.DEGRADED: "1 while anything is wrong.",
-}
+_BOUNDS: Final = (*map(str, BUCKETS), "+Inf")
 
 
 class PrometheusMetrics(Collector):
@@ -44,15 +24,22 @@ class PrometheusMetrics(Collector):
     The program serves the registry, for example by `prometheus_client.start_http_server`. Several memories in one
     process need a registry each: their numbers have the same names.
 
+    Times are counted here and not by the client library's own histogram, which takes several times as long for one.
+
     Args:
         registry: Where to show them, by default the one that the client library serves.
+        events: Show times and happenings as well. Whoever only reads what others do has none.
 
     Raises:
         ValueError: The registry shows a memory already.
     """
 
-    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+    def __init__(self, registry: CollectorRegistry = REGISTRY, *, events: bool = True) -> None:
         self._readings: Mapping[Metric, float] = {}
+        self._lock = threading.Lock()
+        self._times = {timing: [0.0] * (len(_BOUNDS) + 1) for timing in Timing} if events else {}
+        """Of each timing how many there were in each class, and last the sum of all."""
+        self._happened = dict.fromkeys(Happening, 0) if events else {}
         self._registry = registry
         registry.register(self)
 
@@ -60,9 +47,24 @@ class PrometheusMetrics(Collector):
         """Take the numbers as they are now."""
         self._readings = dict(readings)
 
+    def took(self, timing: Timing, seconds: float) -> None:
+        """Count a time in its class."""
+        index = bisect_left(BUCKETS, seconds)
+        counted = self._times[timing]
+        with self._lock:
+            counted[index] += 1
+            counted[-1] += seconds
+
+    def count(self, happening: Happening) -> None:
+        """Count a happening."""
+        with self._lock:
+            self._happened[happening] += 1
+
     def describe(self) -> Iterator[Family]:
         """Yield all families without numbers, so that the registry knows their names before there are any."""
-        return (_family(metric) for metric in Metric)
+        yield from (_family(metric) for metric in Metric)
+        yield from self._histograms({})
+        yield from self._counters({})
 
     def collect(self) -> Iterator[Family]:
         """Yield the numbers for the registry."""
@@ -70,12 +72,39 @@ class PrometheusMetrics(Collector):
             family = _family(metric)
             family.add_metric([], value)
             yield family
+        with self._lock:
+            times = {timing: list(counted) for timing, counted in self._times.items()}
+            happened = dict(self._happened)
+        yield from self._histograms(times)
+        yield from self._counters(happened)
 
     def close(self) -> None:
         """Take the memory out of the registry."""
         self._registry.unregister(self)
 
+    def _histograms(self, times: Mapping[Timing, list[float]]) -> Iterator[Family]:
+        families: dict[str, HistogramMetricFamily] = {}
+        for timing in self._times:
+            family = families.setdefault(
+                timing.family, HistogramMetricFamily(f"{PREFIX}{timing.family}", timing.help, labels=[*timing.labels])
+            )
+            if counted := times.get(timing):
+                classes = [*zip(_BOUNDS, accumulate(counted[:-1]), strict=True)]
+                family.add_metric([*timing.labels.values()], classes, counted[-1])
+        yield from families.values()
+
+    def _counters(self, happened: Mapping[Happening, int]) -> Iterator[Family]:
+        families: dict[str, CounterMetricFamily] = {}
+        for happening in self._happened:
+            family = families.setdefault(
+                happening.family,
+                CounterMetricFamily(f"{PREFIX}{happening.family}", happening.help, labels=[*happening.labels]),
+            )
+            if happening in happened:
+                family.add_metric([*happening.labels.values()], happened[happening])
+        yield from families.values()
+
 
 def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
     make = CounterMetricFamily if metric.counts else GaugeMetricFamily
-    return make(f"{PREFIX}{metric.value}", _HELP[metric])
+    return make(f"{PREFIX}{metric.value}", metric.help)

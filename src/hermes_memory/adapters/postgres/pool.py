@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 
@@ -15,6 +16,7 @@ from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, readable_addre
 from hermes_memory.adapters.postgres.hosts import rotated
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
 from hermes_memory.domain.model import Caller
+from hermes_memory.ports.metrics import Metric
 
 if TYPE_CHECKING:
     Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
@@ -103,6 +105,7 @@ class Pool:
         statement_cache_size: Prepared statements a connection keeps; 0 behind a transaction pooler.
         idle_seconds: Seconds after which an unused connection is closed.
         application_name: What the server's activity view shows.
+        waited: Is told, in seconds, how long a transaction waited for its connection, in vain too.
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class Pool:
         statement_cache_size: int = 100,
         idle_seconds: float = 30.0,
         application_name: str = "hermes_memory",
+        waited: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._dsn = dsn
         self._max_size = max_size
@@ -123,11 +127,20 @@ class Pool:
         self._statement_cache_size = statement_cache_size
         self._idle_seconds = idle_seconds
         self._application_name = application_name
+        self._waited = waited
         self._failures = 0
         self._opened: asyncpg.Pool[asyncpg.Record] | None = None
         self._opening = asyncio.Lock()
         self._claims = 0
         """Connections in use, being made, or waited for."""
+
+    def readings(self) -> Mapping[Metric, float]:
+        """Return how many connections are in use and how many transactions wait for one, for whoever watches."""
+        return {
+            Metric.POOL_SIZE: self._max_size,
+            Metric.POOL_CONNECTIONS: min(self._claims, self._max_size),
+            Metric.POOL_WAITING: max(self._claims - self._max_size, 0),
+        }
 
     @property
     def planned_once(self) -> tuple[str, ...]:
@@ -193,9 +206,13 @@ class Pool:
         waits = read_only and self._claims >= self._max_size
         self._claims += 1
         try:
-            with translated(DeadlineExceeded if waits else StoreUnavailable), readable_address():
-                opened = await self._open()
-                connection = await opened.acquire(timeout=timeout)
+            began = time.perf_counter()
+            try:
+                with translated(DeadlineExceeded if waits else StoreUnavailable), readable_address():
+                    opened = await self._open()
+                    connection = await opened.acquire(timeout=timeout)
+            finally:
+                self._waited(time.perf_counter() - began)
             try:
                 yield connection
             finally:

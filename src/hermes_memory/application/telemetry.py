@@ -1,0 +1,114 @@
+"""Telling what a memory does, to everybody who wants to know; next to nothing is done while nobody does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
+from typing import Final
+
+from hermes_memory.ports.metrics import Happening, Metric, Metrics, Timing
+from hermes_memory.ports.tracing import Tracer
+
+_UNHEARD: Final = nullcontext()
+
+
+class Telemetry:
+    """Passes on what is measured. Any thread may call.
+
+    Who listens may come and go while the memory works: it is built on the thread that starts an agent, and those who
+    listen are loaded later.
+    """
+
+    __slots__ = ("_metrics", "_tracers")
+
+    def __init__(self) -> None:
+        self._metrics: tuple[Metrics, ...] = ()
+        self._tracers: tuple[Tracer, ...] = ()
+
+    @property
+    def measured(self) -> bool:
+        """Whether anybody takes numbers."""
+        return bool(self._metrics)
+
+    def attach(self, listener: Metrics) -> None:
+        """Pass numbers on to a listener from now on."""
+        self._metrics = (*self._metrics, listener)
+
+    def detach(self, listener: Metrics) -> None:
+        """Pass nothing on to a listener any more. One that was never attached is passed over."""
+        self._metrics = tuple(each for each in self._metrics if each is not listener)
+
+    def follow(self, tracer: Tracer) -> None:
+        """Make spans with a tracer from now on."""
+        self._tracers = (*self._tracers, tracer)
+
+    def unfollow(self, tracer: Tracer) -> None:
+        """Make no spans with a tracer any more. One that never followed is passed over."""
+        self._tracers = tuple(each for each in self._tracers if each is not tracer)
+
+    def publish(self, readings: Mapping[Metric, float]) -> None:
+        """Pass on the numbers as they are now."""
+        for listener in self._metrics:
+            listener.publish(readings)
+
+    def took(self, timing: Timing, seconds: float) -> None:
+        """Pass on how long something took."""
+        for listener in self._metrics:
+            listener.took(timing, seconds)
+
+    def count(self, happening: Happening) -> None:
+        """Pass on that something happened."""
+        for listener in self._metrics:
+            listener.count(happening)
+
+    def timed(self, timing: Timing) -> AbstractContextManager[None]:
+        """Return a block whose time is passed on when it ends, however it ends, and which is a span."""
+        if not self._tracers:
+            return _Timed(self, timing) if self._metrics else _UNHEARD
+        return _Traced(self, timing, self._tracers)
+
+
+class _Timed:
+    """A block that is timed."""
+
+    __slots__ = ("_started", "_telemetry", "_timing")
+
+    def __init__(self, telemetry: Telemetry, timing: Timing) -> None:
+        self._telemetry = telemetry
+        self._timing = timing
+        self._started = 0.0
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._telemetry.took(self._timing, time.perf_counter() - self._started)
+
+
+class _Traced(_Timed):
+    """A block that is timed and a span for each tracer."""
+
+    __slots__ = ("_spans", "_tracers")
+
+    def __init__(self, telemetry: Telemetry, timing: Timing, tracers: tuple[Tracer, ...]) -> None:
+        super().__init__(telemetry, timing)
+        self._tracers = tracers
+        self._spans: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> None:
+        for tracer in self._tracers:
+            span = tracer.span(self._timing)
+            span.__enter__()
+            self._spans.append(span)
+        super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        while self._spans:
+            self._spans.pop().__exit__(kind, error, trace)

@@ -1,0 +1,127 @@
+"""Showing the numbers of a process to whoever watches it: at an address for Prometheus, and to OpenTelemetry."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from hermes_memory.adapters.loading import LOADING
+from hermes_memory.application.telemetry import Telemetry
+from hermes_memory.application.worker import call_aside
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.listening import Listening, listening
+from hermes_memory.ports.metrics import Metrics
+from hermes_memory.settings import Settings
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.metrics.endpoint import MetricsEndpoint
+    from hermes_memory.adapters.metrics.prometheus import PrometheusMetrics
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 15.0
+"""How often to look whether a port has become free: the process that had it may have ended."""
+INSTALL: Final = "the client library of Prometheus is missing: pip install 'hermes-memory-postgres[metrics]'"
+
+
+def new_endpoint(where: Listening, *, events: bool) -> tuple[PrometheusMetrics, MetricsEndpoint]:
+    """Serve numbers, none at first, at an address.
+
+    Args:
+        events: Show times and happenings as well.
+
+    Raises:
+        ConfigurationError: The client library is missing, or the address cannot be used; `PortsTaken` when others
+            listen there now.
+    """
+    try:
+        with LOADING:
+            from prometheus_client.registry import CollectorRegistry  # noqa: PLC0415 - loaded only where it is wanted
+
+            from hermes_memory.adapters.metrics.endpoint import MetricsEndpoint  # noqa: PLC0415
+            from hermes_memory.adapters.metrics.prometheus import PrometheusMetrics  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(INSTALL) from error
+    registry = CollectorRegistry()
+    return PrometheusMetrics(registry, events=events), MetricsEndpoint(registry, where)
+
+
+class Exposure:
+    """Serves the numbers of a process while its memory is open. The memory works without it, whatever happens here."""
+
+    def __init__(self, where: Listening, telemetry: Telemetry) -> None:
+        self._where = where
+        self._telemetry = telemetry
+
+    async def run(self) -> None:
+        """Serve until cancelled, from the first moment that one of the ports is free."""
+        told = False
+        while True:
+            try:
+                metrics, endpoint = await call_aside(lambda: new_endpoint(self._where, events=True))
+            except ConfigurationError as error:
+                if not told:
+                    facts = {"action": "metrics.not_served", "cause": str(error)}
+                    logger.warning("this process serves no metrics for now: %s", error, extra=facts)
+                told = True
+                await anyio.sleep(RETRY_SECONDS)
+                continue
+            await self._serve(metrics, endpoint)
+
+    async def _serve(self, metrics: PrometheusMetrics, endpoint: MetricsEndpoint) -> None:
+        facts = {"action": "metrics.served", "port": endpoint.port}
+        logger.info("metrics are served at %s, port %d", self._where.address, endpoint.port, extra=facts)
+        self._telemetry.attach(metrics)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._telemetry.detach(metrics)
+            with anyio.CancelScope(shield=True):
+                await call_aside(endpoint.close)
+
+
+def exposure_of(settings: Settings, telemetry: Telemetry) -> Exposure | None:
+    """Return what serves the metrics of a process, None when that is not wanted."""
+    return Exposure(listening(settings.metrics_listen), telemetry) if settings.metrics_listen else None
+
+
+@contextmanager
+def traced(settings: Settings, telemetry: Telemetry) -> Iterator[None]:
+    """Hand numbers and spans to OpenTelemetry for the length of the block, where its API is installed."""
+    if settings.opentelemetry == "off" or find_spec("opentelemetry") is None:
+        yield
+        return
+    try:
+        with LOADING:
+            from hermes_memory.adapters.metrics.opentelemetry import (  # noqa: PLC0415 - loaded only where it is wanted
+                OpenTelemetryMetrics,
+                OpenTelemetryTracer,
+            )
+    except ImportError:  # another package of that namespace, or an older API
+        logger.info("the API of OpenTelemetry cannot be used", extra={"action": "telemetry.missing"})
+        yield
+        return
+    metrics, tracer = OpenTelemetryMetrics(), OpenTelemetryTracer()
+    telemetry.attach(metrics)
+    telemetry.follow(tracer)
+    try:
+        yield
+    finally:
+        telemetry.unfollow(tracer)
+        telemetry.detach(metrics)
+        metrics.close()
+
+
+def listened(settings: Settings, telemetry: Telemetry, metrics: Metrics | None) -> ExitStack:
+    """Let everybody listen who wants to: the caller's own metrics and OpenTelemetry, until the stack is closed."""
+    listeners = ExitStack()
+    listeners.enter_context(traced(settings, telemetry))
+    if metrics is not None:
+        telemetry.attach(metrics)
+        listeners.callback(telemetry.detach, metrics)
+    return listeners
