@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -15,6 +16,8 @@ from hermes_memory.ports.seals import Seals
 
 logger = logging.getLogger(__name__)
 
+COUNT_SECONDS: Final = 300.0
+"""How often all rows are counted, which reads all of them."""
 DOWN: Final[Mapping[Metric, float]] = {Metric.STORE_UP: 0.0}
 _COUNTED: Final[Mapping[str, Metric]] = {
     "themes": Metric.THEMES,
@@ -28,19 +31,21 @@ class StoreReadings:
     """Asks the store how much waits there.
 
     Args:
-        inspector: Counts all rows as well. That reads all of them: it is for who asks seldom.
+        inspector: Counts all rows as well, now and then.
     """
 
     def __init__(self, queue: EmbeddingQueue, seals: Seals, inspector: StoreInspector | None = None) -> None:
         self._queue = queue
         self._seals = seals
         self._inspector = inspector
+        self._counts: Mapping[Metric, float] = {}
+        self._count_at = 0.0
 
     async def read(self) -> Mapping[Metric, float]:
         """Return the numbers, or that the store did not answer: nothing is shown of it then, not what was before."""
         try:
             backlog, lag = await self._queue.backlog(), await self._seals.lag()
-            counts = await self._inspector.counts() if self._inspector else {}
+            counts = await self._counted()
         except HermesMemoryError as error:
             logger.debug("the store tells no numbers", extra={"action": "metrics.store", "cause": type(error).__name__})
             return DOWN
@@ -51,5 +56,12 @@ class StoreReadings:
             Metric.UNEMBEDDABLE: backlog.parked,
             Metric.UNSEALED: lag.waiting,
             Metric.SEAL_LAG: max(waited, 0.0),
-            **{metric: counts[name] for name, metric in _COUNTED.items() if name in counts},
+            **counts,
         }
+
+    async def _counted(self) -> Mapping[Metric, float]:
+        if self._inspector is not None and time.monotonic() >= self._count_at:
+            counts = await self._inspector.counts()
+            self._counts = {metric: counts[name] for name, metric in _COUNTED.items()}
+            self._count_at = time.monotonic() + COUNT_SECONDS
+        return self._counts

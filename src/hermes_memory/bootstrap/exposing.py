@@ -13,7 +13,7 @@ import anyio
 from hermes_memory.adapters.loading import LOADING
 from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.application.worker import call_aside
-from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
 from hermes_memory.domain.listening import Listening, listening
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.settings import Settings
@@ -36,8 +36,8 @@ def new_endpoint(where: Listening, *, events: bool) -> tuple[PrometheusMetrics, 
         events: Show times and happenings as well.
 
     Raises:
-        ConfigurationError: The client library is missing, or the address cannot be used; `PortsTaken` when others
-            listen there now.
+        ConfigurationError: The client library is missing, or the address cannot be used.
+        PortsTaken: Others listen there now.
     """
     try:
         with LOADING:
@@ -64,7 +64,7 @@ class Exposure:
         while True:
             try:
                 metrics, endpoint = await call_aside(lambda: new_endpoint(self._where, events=True))
-            except ConfigurationError as error:
+            except HermesMemoryError as error:
                 if not told:
                     facts = {"action": "metrics.not_served", "cause": str(error)}
                     logger.warning("this process serves no metrics for now: %s", error, extra=facts)

@@ -25,6 +25,7 @@ from hermes_memory.cli import (
     install,
     migrate,
     search,
+    serve_metrics,
     setup,
     spool,
     stats,
@@ -54,6 +55,7 @@ VERBS: Final = (
     grants,
     themes,
     subjects,
+    serve_metrics,
     demo,
 )
 

@@ -62,7 +62,12 @@ class Layout:
     @property
     def address(self) -> Path:
         """The record of the socket in use."""
-        return self.directory / "server.json"
+        return address_path(self.directory)
+
+
+def address_path(directory: Path) -> Path:
+    """Return the record of the socket in use."""
+    return directory / "server.json"
 
 
 def start_lock_path(directory: Path) -> Path:

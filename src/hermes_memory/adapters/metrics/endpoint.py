@@ -18,7 +18,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import make_wsgi_app
 from prometheus_client.registry import CollectorRegistry
 
-from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
 from hermes_memory.domain.listening import Listening
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _CLOSE_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.1
 
 
-class PortsTaken(ConfigurationError):
+class PortsTaken(HermesMemoryError):
     """Other processes listen at all of these ports now."""
 
 
