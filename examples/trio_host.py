@@ -18,7 +18,7 @@ from hermes_memory import Settings, SyncMemory, open_memory_sync
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
-CUSTOMERS = {"ana": "I am allergic to nuts.", "ben": "I only eat fish on Fridays.", "cleo": "I never eat dessert."}
+CUSTOMERS = {"ana": "I eat no nuts.", "ben": "I only eat fish on Fridays.", "cleo": "I never eat dessert."}
 
 
 async def aside(call: Callable[P, Answer], *args: P.args, **kwargs: P.kwargs) -> Answer:
@@ -36,7 +36,7 @@ async def serve(memory: SyncMemory, customer: str, said: str) -> None:
     await aside(desk.remember, said, target="user")
     with trio.move_on_after(60) as patience:
         result = await aside(desk.recall, "What does the guest eat?", limit=1, scope="subject")
-        print(f"{customer}: {result.hits[0].row.content}")
+        print(f"{customer}:", *(hit.row.content for hit in result.hits))
     if patience.cancelled_caught:
         print(f"{customer}: served without a memory")
 

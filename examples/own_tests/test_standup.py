@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from line_metrics import LineMetrics
 from standup import Standup
 
 from hermes_memory import Memory
@@ -45,3 +46,11 @@ async def test_teams_keep_their_rounds_apart(memory: Memory) -> None:
 async def test_an_empty_report_is_an_error_of_the_callers_own(memory: Memory) -> None:
     with pytest.raises(ValueError, match="Ana has nothing to report"):
         await Standup(memory.view("backend")).report("Ana", "  ")
+
+
+async def test_the_memorys_numbers_reach_an_adapter_of_the_projects_own() -> None:
+    metrics = LineMetrics()
+    async with open_in_process(metrics=metrics) as memory:
+        await Standup(memory.view("backend")).report("Ana", "all well")
+
+    assert any(line.startswith("accept") for line in metrics.lines())

@@ -1,4 +1,4 @@
-"""Every name that a public ``__all__`` lists says what it is, what it takes and what it raises, and is in the reference."""
+"""Every name of a public ``__all__`` says what it is, what it takes and what it raises, and is in the reference."""
 
 from __future__ import annotations
 
