@@ -186,8 +186,10 @@ async def test_another_generation_is_filled_beside_the_one_in_use_until_it_is_ac
         await store.queue.complete({row: [east]}, await store.queue.claim(10, lease=60))
 
         report = await _migrate(empty, generation=("next", 2))
+        models = await empty.administer("select count(*) from hermes_memory.embedding_models")
+        await empty.administer_all("set role hermes_memory_owner; select hermes_memory.make_generation('next', 2)")
 
-        assert report.generation == 1
+        assert (report.generation, models) == (1, 1)
         assert list(await store.queue.claim(10, lease=60)) == []
         assert set(await store.search.cosines(DESK, [row], east, timeout=PATIENCE)) == {row}
         await empty.administer("do $$ begin perform hermes_memory.activate_generation(2); end $$")

@@ -15,7 +15,6 @@ import pytest
 from benchmarks.kit.embeddings import DIMENSION, MODEL
 
 from hermes_memory import Settings
-from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.exits import DONE, USAGE
 from hermes_memory.cli.main import main
@@ -134,8 +133,10 @@ def compare_vectors(theirs: str | None, ours: list[float] | None) -> None:
 
 async def use_generation(database: Installation) -> None:
     """Make the model of the peer's vectors the one in use."""
-    await migrate(database.admin_dsn, runtime_role=database.role, generation=(MODEL, DIMENSION))
-    await database.administer("select hermes_memory.activate_generation(2)")
+    await database.administer_all(
+        f"set role hermes_memory_owner; select hermes_memory.make_generation('{MODEL}', {DIMENSION}); "
+        "select hermes_memory.activate_generation(2)"
+    )
 
 
 async def rows(dsn: str, statement: str) -> list[Any]:

@@ -92,6 +92,7 @@ OVER_THEMES: Final = {
     "embedding_queue.PARK": "the embed stage works for all themes",
     "embedding_queue.BACKLOG": "counts all",
     "inspector.COUNTS": "counts all",
+    "generation_standing.STANDING": "counts all",
     "folding.FOLD": "looks for what needs folding",
     "seals.SEAL": "seals what is not sealed",
     "seals.EXPIRE": "looks for what was forgotten long ago",
@@ -101,6 +102,7 @@ OVER_THEMES: Final = {
 """Statements that may look into several partitions, and why."""
 READS_ALL: Final = {
     "inspector.COUNTS": "counts the rows of every table",
+    "generation_standing.STANDING": "counts the rows of every table",
     "embedding_queue.BACKLOG": "counts all jobs",
     "history_reader.RECENT EVERYWHERE": "sorts the changes of all readable themes",
     "history_reader.STOOD EVERYWHERE": "puts all readable themes together as they stood",
@@ -214,6 +216,7 @@ async def _works(store: PostgresStore) -> None:
     seals, index = PostgresSeals(store.pool), PostgresTextIndex(store.pool, rest=0.0)
     await store.inspector.verify()
     await store.inspector.counts()
+    await store.inspector.generations()
     await seals.seal(50)
     await seals.expire(10)
     await seals.standing([Head(theme=Theme("sales"), seal=3, chained=b"x" * 32)])

@@ -41,6 +41,7 @@ DEFINERS: Final = {
     "postpone_embedding_jobs": "nothing",
     "park_embedding_job": "nothing",
     "embedding_backlog": "numbers over all themes",
+    "generation_standing": "numbers over all themes",
     "calibrate_generation": "nothing",
     "store_counts": "numbers over all themes",
     "private_copies": "which of the contents in the asker's hands are somebody's",

@@ -92,13 +92,13 @@ class EmbedStage:
 
         Args:
             lease: Seconds for which claimed rows are this worker's unless it says that it still works on them.
-            chunk: How long texts are cut.
+            chunk: How long texts are cut where the generation does not say it.
         """
         self._queue = queue
         self._embedder = embedder
         self._breaker = breaker
         self._timeout = timeout
-        self._chunk = chunk or ChunkPolicy()
+        self._chunk = self._configured = chunk or ChunkPolicy()
         self._throttle = Throttle(most=parallel, size=batch)
         self._calls = EmbedCalls(
             embedder, breaker=breaker, throttle=self._throttle, timeout=timeout, telemetry=telemetry
@@ -200,21 +200,38 @@ class EmbedStage:
         if self._generation is None or time.monotonic() >= self._ask_again_at:
             found = await self._queue.active()
             self._generation = found if found is not None and self._fits(found) else None
+            if self._generation is not None:
+                self._chunk = self._configured.of_length(self._generation.part_tokens)
             self._ask_again_at = time.monotonic() + GENERATION_SECONDS
         return self._generation
 
     def _fits(self, generation: Generation) -> bool:
+        found = self.mismatch_with(generation)
+        if found is not None and self.mismatch is None:
+            logger.error("the configured embedder is not the stored one", extra={"action": "embed.mismatch"})
+        self.mismatch = found
+        return found is None
+
+    def mismatch_with(self, generation: Generation) -> str | None:
+        """Say how a generation's vectors are not this embedder's, and what to do; None when they are."""
         configured = (self._embedder.model, self._embedder.dimension)
         if configured == (generation.model, generation.dimension):
-            self.mismatch = None
-            return True
-        if self.mismatch is None:
-            logger.error("the configured embedder is not the stored one", extra={"action": "embed.mismatch"})
-        self.mismatch = (
-            f"configured embedder {configured[0]} ({configured[1]} dimensions), "
-            f"stored vectors {generation.model} ({generation.dimension}): recall works by text until they agree"
+            return None
+        return (
+            f"configured embedder {configured[0]} ({configured[1]} dimensions), stored vectors {generation.model} "
+            f"({generation.dimension}): recall works by text until they agree. Run `hermes-memory reembed` to change "
+            "to the configured one; if the stored one is right, configure it and restart the agents"
         )
-        return False
+
+    def other_parts(self, generation: Generation) -> str | None:
+        """Say how the configured length of parts is not the one that a generation keeps to; None when it is."""
+        kept, wanted = generation.part_tokens, self._configured.tokens
+        if kept is None or kept == wanted:
+            return None
+        return (
+            f"texts are embedded in parts of {kept} tokens, as the stored vectors are, and not of the configured "
+            f"{wanted}: run `hermes-memory reembed` to make the vectors anew"
+        )
 
     async def _embedder_pause(self, work: TaskGroup, generation: Generation) -> float:
         """Return how long to leave the embedder alone, 0 when it works. Probes it when it is time to.

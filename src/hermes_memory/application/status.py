@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,6 +13,7 @@ from hermes_memory.application.health import Health, Trouble
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
+from hermes_memory.ports.generations import GenerationStanding
 from hermes_memory.ports.installation import Installation, StoreInspector
 from hermes_memory.ports.secrets import SecretTally, SecretTotals
 from hermes_memory.ports.spool import Leadership, SpoolStatus
@@ -35,6 +36,8 @@ class Status:
         embedded, parked: Rows that it gave a vector, or set aside because the embedder refuses them.
         troubles: What is wrong, as this process knows it.
         embedder_problem: Why no vectors are made, None when they are or none are wanted.
+        embedder_note: What they are that are made and was not configured, None when they are as configured.
+        generations: How things stand with the vectors of each model, empty when the store could not be asked.
     """
 
     at: datetime
@@ -55,6 +58,8 @@ class Status:
     generation: Generation | None
     rows: Mapping[str, int]
     embedder_problem: str | None
+    embedder_note: str | None
+    generations: Sequence[GenerationStanding]
     troubles: tuple[Trouble, ...]
 
 
@@ -95,12 +100,14 @@ class StatusReporter:
         installation: Installation | None = None
         generation: Generation | None = None
         rows: Mapping[str, int] = {}
+        generations: Sequence[GenerationStanding] = ()
         problem = unanswered
         try:
             if problem is None:
                 installation = await self._inspector.verify()
                 generation = await self._queue.active()
                 rows = await self._inspector.counts()
+                generations = await self._inspector.generations()
         except HermesMemoryError as error:
             problem = str(error)
         return Status(
@@ -121,6 +128,14 @@ class StatusReporter:
             store_problem=problem,
             generation=generation,
             rows=rows,
-            embedder_problem=self._stage.problem if self._stage else None,
+            embedder_problem=self._embedder_problem(generation),
+            embedder_note=self._stage.other_parts(generation) if self._stage and generation else None,
+            generations=generations,
             troubles=self._health.troubles(),
         )
+
+    def _embedder_problem(self, generation: Generation | None) -> str | None:
+        """Say why no vectors are made, also where the stage has not yet looked at what is stored."""
+        if self._stage is None:
+            return None
+        return (self._stage.mismatch_with(generation) if generation else None) or self._stage.problem

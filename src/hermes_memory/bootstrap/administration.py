@@ -24,9 +24,15 @@ async def administered(settings: Settings, admin_dsn: str | None) -> AsyncIterat
         ConfigurationError: The home has a database of an operator's and no login is named, or the login is not fit.
         StoreUnavailable: The database cannot be reached.
     """
+    async with administered_address(settings, admin_dsn) as dsn, administrator(dsn) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def administered_address(settings: Settings, admin_dsn: str | None) -> AsyncIterator[str]:
+    """Give the address of a home's database for a login that may act as the owner; see `administered`."""
     if admin_dsn is not None:
-        async with administrator(admin_dsn) as opened:
-            yield opened
+        yield admin_dsn
         return
     if settings.dsn is not None:
         raise ConfigurationError("this needs the owner's rights on the database: name a login with --admin-dsn URL")
@@ -42,7 +48,6 @@ async def administered(settings: Settings, admin_dsn: str | None) -> AsyncIterat
     )
     try:
         await store.prepare()
-        async with administrator(store.owner_dsn()) as opened:
-            yield opened
+        yield store.owner_dsn()
     finally:
         await store.aclose()

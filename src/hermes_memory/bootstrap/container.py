@@ -45,9 +45,8 @@ from hermes_memory.application.worker import Worker
 from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.home import LocalHalf, database_folder, published_heads_path, utc_now
+from hermes_memory.bootstrap.parts import ON_THIS_MACHINE, part_policy
 from hermes_memory.bootstrap.store import EMBEDDED_PARTITIONS, EmbeddedStore, FleetStore, StoreHost, StorePreparation
-from hermes_memory.domain.chunks import ChunkPolicy
-from hermes_memory.domain.embedded_text import CONTEXT_TOKENS
 from hermes_memory.domain.fusion import Fusion
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.ranking import RankingPolicy
@@ -60,9 +59,6 @@ from hermes_memory.settings import Settings
 
 STATEMENTS_A_BATCH: Final = 3
 """How many statements a batch of writes, or the wait for one, may take at their longest."""
-LOCAL_PARTS: Final = ChunkPolicy(tokens=64, overlap=8, most=300, context=CONTEXT_TOKENS)
-"""The local model averages over a text. A sentence late in a long one ranks first among 500 notes in four of five cases
-with parts of 64 tokens, in half with 96, hardly ever with 256 (benchmarks/embedding/part_sizes.py)."""
 
 
 def _pool(settings: Settings, host: StoreHost, telemetry: Telemetry) -> Pool:
@@ -89,6 +85,7 @@ def _store_host(settings: Settings, embedder: Embedder | None, worker: Worker) -
         read_policy=settings.read_policy,
         forgotten_days=settings.forgotten_days,
         generation=(embedder.model, embedder.dimension) if embedder else None,
+        part_tokens=part_policy(settings).tokens,
     )
 
 
@@ -109,23 +106,16 @@ def _stage(
 ) -> EmbedStage | None:
     if embedder is None:
         return None
-    local = settings.embedder == "local"
     return EmbedStage(
         queue,
         embedder,
         breaker=breaker,
         batch=settings.embed_batch,
-        parallel=1 if local else settings.embed_parallel,
+        parallel=1 if settings.embedder in ON_THIS_MACHINE else settings.embed_parallel,
         timeout=settings.embed_write_timeout,
-        chunk=_parts(settings),
+        chunk=part_policy(settings),
         telemetry=telemetry,
     )
-
-
-def _parts(settings: Settings) -> ChunkPolicy:
-    if settings.embed_part_tokens is not None:
-        return ChunkPolicy(tokens=settings.embed_part_tokens, overlap=settings.embed_part_tokens // 8)
-    return LOCAL_PARTS if settings.embedder == "local" else ChunkPolicy()
 
 
 def _deliverer(

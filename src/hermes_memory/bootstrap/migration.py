@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes_memory.adapters.postgres.migrator import FLEET_PARTITIONS, MigrationReport
 from hermes_memory.adapters.postgres.migrator import migrate as migrate_database
 from hermes_memory.bootstrap.embedder import make_embedder
+from hermes_memory.bootstrap.parts import part_policy
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.settings import Settings
 
@@ -18,7 +19,7 @@ async def migrate(
     partitions: int | None = None,
     read_policy: ReadPolicy | None = None,
 ) -> MigrationReport:
-    """Bring a database to the schema of this version, and make the tables for the configured embedder's vectors.
+    """Bring a database to the schema of this version, and make the first tables for vectors, the configured embedder's.
 
     Args:
         admin_dsn: Connection URL of a role that may create roles, extensions and schemas.
@@ -46,6 +47,7 @@ async def migrate(
             read_policy=read_policy or _configured_policy(settings),
             forgotten_days=_configured_days(settings),
             generation=(embedder.model, embedder.dimension) if embedder else None,
+            part_tokens=part_policy(settings).tokens,
         )
     finally:
         if embedder is not None:

@@ -96,6 +96,7 @@ class EmbeddedStore:
         read_policy: ReadPolicy,
         forgotten_days: float,
         generation: tuple[str, int] | None,
+        part_tokens: int | None = None,
     ) -> None:
         """Serve from `folder`, or from `state_directory` where root must; the rest is for the first migration."""
         self._server = EmbeddedPostgres(folder, state_directory=state_directory)
@@ -105,6 +106,7 @@ class EmbeddedStore:
         self._read_policy = read_policy
         self._forgotten_days = forgotten_days
         self._generation = generation
+        self._part_tokens = part_tokens
         self._address: ServerAddress | None = None
         self._closing = False
 
@@ -131,6 +133,7 @@ class EmbeddedStore:
             read_policy=self._read_policy,
             forgotten_days=self._forgotten_days,
             generation=self._generation,
+            part_tokens=self._part_tokens,
             timeout=ADMIN_SECONDS,
         )
         self._address = address

@@ -12,6 +12,7 @@ from hermes_memory.application.status import Status
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.cli.findings import Finding, Level
+from hermes_memory.cli.generation_lines import advice_on, standing_line
 from hermes_memory.cli.history_checks import history_finding
 from hermes_memory.cli.shim_checks import shim_finding
 from hermes_memory.cli.spool_checks import other_spools, spool_findings
@@ -99,6 +100,8 @@ async def _memory(memory: Memory, wait: float) -> AsyncIterator[Finding]:
     if not installation.problems:
         yield _ok("wall", "the runtime role is unprivileged and row-level security holds")
     yield _vectors(status)
+    for finding in _other_vectors(status):
+        yield finding
 
 
 def _vectors(status: Status) -> Finding:
@@ -107,10 +110,22 @@ def _vectors(status: Status) -> Finding:
     if status.generation is None:
         return _warning("vectors", "no embedding generation: run migrate with an embedder configured to make one")
     waiting, parked = status.rows.get("waiting", 0), status.rows.get("parked", 0)
+    active = next((each for each in status.generations if each.active), None)
+    covers = f", for {active.coverage:.1%} of the rows" if active else ""
     text = (
-        f"{status.generation.model} with {status.generation.dimension} dimensions; {waiting} rows wait, {parked} parked"
+        f"{status.generation.model} with {status.generation.dimension} dimensions{covers}; {waiting} rows wait, "
+        f"{parked} parked"
     )
     return _warning("vectors", text) if parked else _ok("vectors", text)
+
+
+def _other_vectors(status: Status) -> Iterator[Finding]:
+    """Tell what is kept or being made beside the vectors in use, and what is not as it was configured."""
+    if status.embedder_note:
+        yield _warning("vectors", status.embedder_note)
+    for each in status.generations:
+        if not each.active:
+            yield _ok("vectors", f"{standing_line(each)}; {advice_on(each)}")
 
 
 def _store(settings: Settings) -> str:

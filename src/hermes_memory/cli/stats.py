@@ -10,6 +10,7 @@ from hermes_memory.application.memory import Memory
 from hermes_memory.application.status import Status
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, wait_option, with_memory
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
+from hermes_memory.cli.generation_lines import standing_line
 from hermes_memory.cli.spool_lines import age_of, leader_line, totals_line
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.secrets import SecretTotals
@@ -57,8 +58,10 @@ def _lines(status: Status) -> Iterator[str]:
     yield from _secrets(status.secrets)
     yield f"leader     {leader_line(status.leader, leads=status.leads)}"
     yield f"database   {status.installation.server if status.installation else status.store_problem}"
-    if status.generation:
-        yield f"vectors    {status.generation.model}, {status.generation.dimension} dimensions"
+    for standing in status.generations:
+        yield f"vectors    {standing_line(standing)}"
+    if status.embedder_note:
+        yield f"vectors    {status.embedder_note}"
     if status.embedder_problem:
         yield f"embedder   {status.embedder_problem}"
     yield f"breakers   database {status.store_breaker}, embedder {status.embed_breaker}"

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
@@ -55,6 +55,16 @@ class ChunkPolicy:
     overlap: int = 32
     most: int = 256
     context: int = 0
+
+    def of_length(self, tokens: int | None) -> ChunkPolicy:
+        """Return the policy with parts of another length, an eighth of which repeats; None is the length it has.
+
+        >>> ChunkPolicy().of_length(64)
+        ChunkPolicy(tokens=64, overlap=8, most=256, context=0)
+        """
+        if tokens is None or tokens == self.tokens:
+            return self
+        return replace(self, tokens=tokens, overlap=tokens // 8)
 
     def __post_init__(self) -> None:
         """Refuse what would cut for ever."""

@@ -54,6 +54,8 @@ class Generation:
 
     Attributes:
         number: From 1; the vectors of a generation live in tables of their own.
+        part_tokens: The longest parts that texts are cut into for it, in estimated tokens, at least 16; None leaves it
+            to each who embeds.
         unrelated: Mean cosine of unrelated texts under this model, None until measured.
         related: Mean cosine of texts that say the same, None until measured.
     """
@@ -61,6 +63,7 @@ class Generation:
     number: int
     model: str
     dimension: int
+    part_tokens: int | None = None
     unrelated: float | None = None
     related: float | None = None
 

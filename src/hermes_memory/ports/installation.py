@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.ports.generations import GenerationStanding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,14 @@ class StoreInspector(Protocol):
 
     async def counts(self) -> Mapping[str, int]:
         """Count rows by kind over all themes, for operators: themes, entries, turns, vectors, waiting, parked.
+
+        Raises:
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `verify`.
+        """
+        ...
+
+    async def generations(self) -> Sequence[GenerationStanding]:
+        """Tell how things stand with each embedding generation, in their order.
 
         Raises:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `verify`.

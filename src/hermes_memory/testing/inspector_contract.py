@@ -56,3 +56,7 @@ class InspectorContract:
         counts = await store.inspector.counts()
 
         assert dict(counts) == {"themes": 3, "entries": 6, "turns": 2, "vectors": 6, "waiting": 1, "parked": 1}
+        (standing,) = await store.inspector.generations()
+        assert (standing.generation, standing.model, standing.dimension, standing.active) == (1, "contract", 4, True)
+        assert (standing.embeddable, standing.embedded, standing.waiting, standing.parked) == (8, 6, 1, 1)
+        assert standing.coverage == pytest.approx(0.75)

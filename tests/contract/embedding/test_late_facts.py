@@ -11,7 +11,7 @@ from hermes_memory.adapters.embedding.local import LocalEmbedder
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.application.breaker import EMBEDDER, Breaker
 from hermes_memory.application.embed import EmbedStage
-from hermes_memory.bootstrap.container import LOCAL_PARTS
+from hermes_memory.bootstrap.parts import LOCAL_PARTS
 from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.ports.embedding import Generation
 from hermes_memory.testing.making import CURRENT, DESK, add

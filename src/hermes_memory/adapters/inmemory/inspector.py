@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.ports.generations import GenerationStanding
 from hermes_memory.ports.installation import Installation
 
 
@@ -30,3 +31,28 @@ class InMemoryInspector:
             "waiting": len(records.jobs) - parked,
             "parked": parked,
         }
+
+    async def generations(self) -> Sequence[GenerationStanding]:
+        """Tell how things stand with the one generation there is; see `StoreInspector.generations`."""
+        records = self._records
+        one = records.generation
+        if one is None:
+            return []
+        counts = await self.counts()
+        return [
+            GenerationStanding(
+                generation=one.number,
+                model=one.model,
+                dimension=one.dimension,
+                part_tokens=one.part_tokens,
+                active=True,
+                fed=True,
+                measured=one.unrelated is not None,
+                embeddable=len(records.entries) + len(records.turns.keys() - records.unembedded),
+                embedded=counts["vectors"],
+                waiting=counts["waiting"],
+                parked=counts["parked"],
+                bytes=0,
+                activated_at=None,
+            )
+        ]

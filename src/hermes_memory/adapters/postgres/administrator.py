@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, TypeAlias
 
 import asyncpg
 
@@ -38,15 +38,32 @@ class Administrator:
             ConfigurationError: The login may not act as the owner.
         """
         async with self._connection.transaction(isolation=isolation, readonly=read_only):
-            try:
-                await self._connection.execute(f"set local role {identifier(OWNER)}; set local jit = off")
-            except (
-                asyncpg.InsufficientPrivilegeError,
-                asyncpg.InvalidParameterValueError,
-                asyncpg.UndefinedObjectError,
-            ):
-                raise ConfigurationError(_RIGHTS) from None
+            await self._become_owner("set local jit = off; set local role")
             yield self._connection
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Connection]:
+        """Act as the owner without a transaction, for what cannot run in one.
+
+        Raises:
+            ConfigurationError: The login may not act as the owner.
+        """
+        await self._become_owner("set role")
+        yield self._connection
+
+    async def value(self, statement: LiteralString, *arguments: object) -> Any:
+        """Return the first value of a statement that runs by itself, as the login."""
+        return await self._connection.fetchval(statement, *arguments)
+
+    async def _become_owner(self, act: LiteralString) -> None:
+        try:
+            await self._connection.execute(f"{act} {identifier(OWNER)}")
+        except (
+            asyncpg.InsufficientPrivilegeError,
+            asyncpg.InvalidParameterValueError,
+            asyncpg.UndefinedObjectError,
+        ):
+            raise ConfigurationError(_RIGHTS) from None
 
 
 @asynccontextmanager

@@ -17,18 +17,20 @@ from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Genera
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
 
+# $1 the generation of this queue, null for the one in use.
 ACTIVE: Final[LiteralString] = """
-select m.generation, m.model, m.dimension, m.unrelated_cosine, m.related_cosine
-  from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
+select m.generation, m.model, m.dimension, m.part_tokens, m.unrelated_cosine, m.related_cosine
+  from hermes_memory.installation i
+  join hermes_memory.embedding_models m on m.generation = coalesce($1::int, i.active_generation)"""
 CALIBRATE: Final[LiteralString] = "select hermes_memory.calibrate_generation($1, $2, $3)"
-CLAIM: Final[LiteralString] = "select * from hermes_memory.claim_embedding_jobs($1, $2, $3)"
+CLAIM: Final[LiteralString] = "select * from hermes_memory.claim_embedding_jobs($1, $2, $3, $4)"
 DIMENSION: Final[LiteralString] = "select dimension from hermes_memory.embedding_models where generation = $1"
 STORE: Final[LiteralString] = "select hermes_memory.store_vectors($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 END: Final[LiteralString] = "select hermes_memory.end_embedding_jobs($1, $2, $3, $4)"
 HOLD: Final[LiteralString] = "select hermes_memory.hold_embedding_jobs($1, $2, $3, $4, $5)"
 POSTPONE: Final[LiteralString] = "select hermes_memory.postpone_embedding_jobs($1, $2, $3, $4, $5)"
 PARK: Final[LiteralString] = "select hermes_memory.park_embedding_job($1, $2, $3, $4, $5)"
-BACKLOG: Final[LiteralString] = "select waiting, parked from hermes_memory.embedding_backlog()"
+BACKLOG: Final[LiteralString] = "select waiting, parked from hermes_memory.embedding_backlog($1)"
 
 UNHURRIED: Final = ("synchronous_commit = off",)
 """No commit waits for the disk: vectors and the end of their jobs are one transaction, so what a crash of the server
@@ -39,18 +41,24 @@ class PostgresEmbeddingQueue:
     """`EmbeddingQueue` on Postgres. Workers of any number of processes share it.
 
     Args:
-        pool: Connections of the runtime role.
+        pool: Connections of the runtime role, or of whoever may act as `role`.
         timeout: Seconds a call may take.
+        generation: Work for this generation, whichever is in use.
+        role: Act as this role, a safe name.
     """
 
-    def __init__(self, pool: Pool, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self, pool: Pool, *, timeout: float = 30.0, generation: int | None = None, role: str | None = None
+    ) -> None:
         self._pool = pool
         self._timeout = timeout
+        self._generation = generation
+        self._settings = UNHURRIED if role is None else (*UNHURRIED, f"role = {role}")
 
     async def active(self) -> Generation | None:
         """Return the generation that recall uses; see `EmbeddingQueue.active`."""
         async with self._transaction() as transaction:
-            record = await transaction.fetch_row(ACTIVE)
+            record = await transaction.fetch_row(ACTIVE, self._generation)
         return _generation(record) if record else None
 
     async def calibrate(self, generation: int, *, unrelated: float, related: float) -> None:
@@ -61,7 +69,7 @@ class PostgresEmbeddingQueue:
     async def claim(self, limit: int, *, lease: float) -> Sequence[EmbeddingJob]:
         """Take jobs, longest due first among those that failed equally often; see `EmbeddingQueue.claim`."""
         async with self._transaction() as transaction:
-            taken = await transaction.fetch(CLAIM, limit, lease, CONTEXT_CHARACTERS)
+            taken = await transaction.fetch(CLAIM, limit, lease, CONTEXT_CHARACTERS, self._generation)
             orphans = [record for record in taken if record["content"] is None]
             if orphans:
                 generation = orphans[0]["generation"]
@@ -98,7 +106,7 @@ class PostgresEmbeddingQueue:
     async def backlog(self) -> EmbeddingBacklog:
         """Count what waits; see `EmbeddingQueue.backlog`."""
         async with self._transaction() as transaction:
-            record = await transaction.fetch_row(BACKLOG)
+            record = await transaction.fetch_row(BACKLOG, self._generation)
         return (
             EmbeddingBacklog(waiting=record["waiting"], parked=record["parked"])
             if record
@@ -114,7 +122,7 @@ class PostgresEmbeddingQueue:
                 await transaction.execute(statement, generation, *_keys(group), seconds)
 
     def _transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        return self._pool.transaction(None, timeout=self._timeout, settings=UNHURRIED)
+        return self._pool.transaction(None, timeout=self._timeout, settings=self._settings)
 
 
 async def _store(
@@ -140,6 +148,7 @@ def _generation(record: Record) -> Generation:
         number=record["generation"],
         model=record["model"],
         dimension=record["dimension"],
+        part_tokens=record["part_tokens"],
         unrelated=record["unrelated_cosine"],
         related=record["related_cosine"],
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, LiteralString
 
 from hermes_memory.adapters.postgres.checks import CHECKS
 from hermes_memory.adapters.postgres.errors import SCHEMA_MESSAGE
+from hermes_memory.adapters.postgres.generation_standing import STANDING, standing_of
 from hermes_memory.adapters.postgres.ledger import READ_LEDGER, missing, shipped
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.shipped_functions import BODIES, SENTENCE, altered
 from hermes_memory.domain.errors import SchemaNotApplied
 from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.ports.generations import GenerationStanding
 from hermes_memory.ports.installation import Installation
 
 FACTS: Final[LiteralString] = """
@@ -67,6 +69,11 @@ class PostgresInspector:
         async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
             counted = await transaction.fetch_row(COUNTS)
         return dict(counted.items()) if counted else {}
+
+    async def generations(self) -> Sequence[GenerationStanding]:
+        """Tell how things stand with each generation; see `StoreInspector.generations`."""
+        async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
+            return [standing_of(record) for record in await transaction.fetch(STANDING)]
 
 
 def _edited(ledger: Mapping[str, str]) -> list[str]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, LiteralString
+from typing import TYPE_CHECKING, Final, LiteralString
 
 import asyncpg
 
@@ -42,6 +42,10 @@ SCHEMA_OWNER: Final[LiteralString] = "select nspowner::regrole::text from pg_nam
 
 FACTS: Final[LiteralString] = "select partitions, read_policy, active_generation from hermes_memory.installation"
 
+HAS_GENERATION: Final[LiteralString] = "select active_generation is not null from hermes_memory.installation"
+
+NOTE_PARTS: Final[LiteralString] = "update hermes_memory.embedding_models set part_tokens = $2 where generation = $1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationReport:
@@ -71,6 +75,7 @@ async def migrate(
     read_policy: ReadPolicy | None = None,
     forgotten_days: float | None = None,
     generation: tuple[str, int] | None = None,
+    part_tokens: int | None = None,
     timeout: float = 300.0,
 ) -> MigrationReport:
     """Make roles, extension and schema, apply the migrations that are missing, and grant the runtime role its rights.
@@ -85,8 +90,9 @@ async def migrate(
         read_policy: Which themes read each other from now on; None keeps what holds, at first `ReadPolicy.OPEN`.
         forgotten_days: Days, 0 to 36,500, that what is forgotten keeps its texts from now on; None keeps what holds, at
             first 30.
-        generation: Model and dimension of an embedding generation to make, unless there is one. The first one made is
-            used at once.
+        generation: Model and dimension of the first embedding generation, which is used at once. One that there is
+            stays in use, whatever its model: another is filled first, and then switched to.
+        part_tokens: The longest parts, in estimated tokens, that texts are cut into for it.
         timeout: Seconds to wait for a single statement, the wait for another migration included.
 
     Raises:
@@ -99,7 +105,9 @@ async def migrate(
     async with _admin(admin_dsn, timeout) as connection:
         await _prepare_repeatedly(connection, runtime_role, runtime_password)
         applied = [m.name for m in shipped() if await _apply(connection, m, partitions)]
-        facts = await _finish(connection, runtime_role, read_policy, forgotten_days, generation)
+        facts = await _finish(
+            connection, runtime_role, read_policy, forgotten_days, generation and (*generation, part_tokens)
+        )
         async with _locked(connection):
             warnings = await tighten(connection, runtime_role)
     return MigrationReport(
@@ -193,7 +201,7 @@ async def _finish(
     runtime_role: str,
     read_policy: ReadPolicy | None,
     forgotten_days: float | None,
-    generation: tuple[str, int] | None,
+    generation: tuple[str, int, int | None] | None,
 ) -> asyncpg.Record:
     """Settle policy, retention and generation, then the grants, which also cover the generation's tables."""
     async with _locked(connection):
@@ -202,23 +210,15 @@ async def _finish(
             await connection.execute("update hermes_memory.installation set read_policy = $1", str(read_policy))
         if forgotten_days is not None:
             await connection.execute("update hermes_memory.installation set forgotten_days = $1", forgotten_days)
-        if generation is not None and not await _has_generation(connection, *generation):
-            await connection.fetchval("select hermes_memory.make_generation($1, $2)", *generation)
+        if generation is not None and not await connection.fetchval(HAS_GENERATION):
+            made = await connection.fetchval("select hermes_memory.make_generation($1, $2)", *generation[:2])
+            await connection.execute(NOTE_PARTS, made, generation[2])
         await connection.execute("select hermes_memory.admit_runtime($1)", runtime_role)
         await connection.execute("select hermes_memory.admit_readonly($1)", READONLY)
         facts = await connection.fetchrow(FACTS)
     if facts is None:
         raise ConfigurationError("the table hermes_memory.installation is empty: restore its row from a backup")
     return facts
-
-
-async def _has_generation(connection: Connection, model: str, dimension: int) -> bool:
-    found: Any = await connection.fetchval(
-        "select exists (select from hermes_memory.embedding_models where model = $1 and dimension = $2)",
-        model,
-        dimension,
-    )
-    return bool(found)
 
 
 @asynccontextmanager

@@ -11,6 +11,8 @@ create table hermes_memory.installation (
   partitions int not null check (partitions between 1 and 256),
   read_policy text not null default 'open' check (read_policy in ('open', 'grants', 'own')),
   active_generation int,
+  -- How many embedding generations there ever were. A number is given once: who still means a dropped one finds none.
+  generations_made int not null default 0,
   -- How long what was forgotten keeps its texts. One number for all who share the database: nobody's settings but the
   -- owner's shorten what others may still bring back.
   forgotten_days double precision not null default 30 check (forgotten_days between 0 and 36500),
@@ -49,12 +51,16 @@ create table hermes_memory.embedding_models (
   generation int primary key check (generation > 0),
   model text not null check (model <> ''),
   dimension int not null check (dimension between 1 and 4000),
+  -- the longest parts that texts are cut into for it, in estimated tokens; null leaves it to each who embeds
+  part_tokens int check (part_tokens >= 16),
   -- whether rows that are stored from now on wait for a vector of this generation
   fed boolean not null default true,
   unrelated_cosine double precision,
   related_cosine double precision,
   created_at timestamptz not null default now(),
-  unique (model, dimension)
+  -- when it was last taken into use
+  activated_at timestamptz,
+  unique nulls not distinct (model, dimension, part_tokens)
 );
 
 -- The registry of themes: a theme exists once something was stored under it.

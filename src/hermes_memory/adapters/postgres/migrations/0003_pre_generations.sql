@@ -21,21 +21,48 @@ begin
   perform hermes_memory.raise_wall(vectors);
 end $$;
 
--- Makes a generation and returns its number. Every row stored so far waits for a vector of it. The first one is used at
--- once; a later one is filled first and then activated.
+-- Makes the tables of a generation and returns its number, or that of the one that is there already. From its commit on
+-- every row that is stored waits for a vector of it; those stored before are to be queued.
+create function hermes_memory.register_generation(model text, dimension int, part_tokens int) returns int
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  made int;
+  grantee name;
+begin
+  perform from hermes_memory.installation i for update;
+  select m.generation into made from hermes_memory.embedding_models m
+   where m.model = register_generation.model and m.dimension = register_generation.dimension
+     and m.part_tokens is not distinct from register_generation.part_tokens;
+  if found then
+    return made;
+  end if;
+  update hermes_memory.installation i set generations_made = i.generations_made + 1 returning i.generations_made into made;
+  perform hermes_memory.make_vector_table('entry_vectors_g' || made, register_generation.dimension,
+                                          'target text collate "C" not null check (target in (''memory'', ''user'')),');
+  perform hermes_memory.make_vector_table('turn_vectors_g' || made, register_generation.dimension, '');
+  -- Who may add jobs removes vectors as well.
+  for grantee in
+    select distinct r.rolname from pg_class c cross join lateral aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
+     where c.oid = 'hermes_memory.embedding_jobs'::regclass and a.privilege_type = 'INSERT' and a.grantee <> c.relowner
+  loop
+    execute format('grant select, delete on hermes_memory.%I, hermes_memory.%I to %I',
+                   'entry_vectors_g' || made, 'turn_vectors_g' || made, grantee);
+  end loop;
+  -- The last step, since writers wait for it. Whoever stores a row after this sees the generation; whoever stored one
+  -- before has committed it.
+  lock table hermes_memory.memory_entries, hermes_memory.conversations in share mode;
+  insert into hermes_memory.embedding_models (generation, model, dimension, part_tokens)
+  values (made, register_generation.model, register_generation.dimension, register_generation.part_tokens);
+  return made;
+end $$;
+
+-- Makes a generation and lets every row stored so far wait for a vector of it, in one transaction. The first one is used
+-- at once.
 create function hermes_memory.make_generation(model text, dimension int) returns int language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
-  made int;
+  made int := hermes_memory.register_generation(make_generation.model, make_generation.dimension, null);
 begin
-  -- Whoever stores a row after this sees the generation; whoever stored one before has committed it.
-  lock table hermes_memory.memory_entries, hermes_memory.conversations in share mode;
-  select coalesce(max(m.generation), 0) + 1 into made from hermes_memory.embedding_models m;
-  insert into hermes_memory.embedding_models (generation, model, dimension)
-  values (made, make_generation.model, make_generation.dimension);
-  perform hermes_memory.make_vector_table('entry_vectors_g' || made, make_generation.dimension,
-                                          'target text collate "C" not null check (target in (''memory'', ''user'')),');
-  perform hermes_memory.make_vector_table('turn_vectors_g' || made, make_generation.dimension, '');
   insert into hermes_memory.embedding_jobs (agent_identity, row_id, generation, subject, kind, content_hash, not_before)
   select e.agent_identity, e.id, made, e.subject, 'entry', e.content_hash, now() from hermes_memory.memory_entries e
   union all
@@ -47,7 +74,8 @@ begin
   return made;
 end $$;
 
--- Lets recall use a generation from now on. Its index is made here, after it was filled, which is much cheaper.
+-- Lets recall use a generation from now on. Its index is made here if there is none, after it was filled, which is much
+-- cheaper; nothing is stored in it meanwhile. An agent that works is better served by switch_generation.
 create function hermes_memory.activate_generation(wanted int) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -57,6 +85,7 @@ begin
     execute format('create index if not exists %I on hermes_memory.%I using hnsw (embedding public.halfvec_cosine_ops)',
                    vectors || '_near', vectors);
   end loop;
+  update hermes_memory.embedding_models m set activated_at = clock_timestamp() where m.generation = wanted;
   update hermes_memory.installation i set active_generation = m.generation
     from hermes_memory.embedding_models m where m.generation = wanted;
   if not found then

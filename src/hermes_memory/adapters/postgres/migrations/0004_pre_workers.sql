@@ -1,9 +1,10 @@
 -- The few questions and acts that concern rows of all themes: the embed stage and the operator's counts. Each runs as
 -- the owner, does one thing, and gives away no more than its worker needs.
 
--- Takes due jobs of the active generation for a time. Those that failed before come last. A job whose row is gone comes
+-- Takes due jobs of a generation, by default the active one, for a time. Those that failed before come last. A job whose row is gone comes
 -- with no content, to be ended. A turn comes with the end of the one before it in its session.
-create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision, context_characters int)
+create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision, context_characters int,
+                                                   of_generation int default null)
 returns table (agent_identity text, row_id uuid, generation int, subject bytea, kind text, content text,
                content_hash bytea, attempts int, previous text, previous_hash bytea)
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -13,7 +14,7 @@ begin
   return query execute $q$
     with due as materialized (
       select j.agent_identity, j.row_id, j.generation from hermes_memory.embedding_jobs j
-       where j.generation = (select i.active_generation from hermes_memory.installation i)
+       where j.generation = coalesce($4, (select i.active_generation from hermes_memory.installation i))
          and j.parked_reason is null and j.not_before <= now()
        order by j.attempts, j.not_before limit $1 for update skip locked),
     taken as (
@@ -30,7 +31,7 @@ begin
       left join hermes_memory.conversations p
         on p.agent_identity = c.agent_identity and p.subject = c.subject and p.session_id = c.session_id
        and p.position = c.position - 1
-     order by t.attempts$q$ using wanted, lease_seconds, context_characters;
+     order by t.attempts$q$ using wanted, lease_seconds, context_characters, of_generation;
 end $$;
 
 -- Stores the vectors of jobs of one generation and ends the jobs. Theme, subject and target are copied from the row,
@@ -145,11 +146,13 @@ returns void language sql security definer set search_path = pg_catalog, pg_temp
    where j.agent_identity = theme and j.row_id = id and j.generation = of_generation and j.content_hash = hash
 $$;
 
-create function hermes_memory.embedding_backlog() returns table (waiting bigint, parked bigint)
+-- How many rows wait for a vector of a generation, by default the active one.
+create function hermes_memory.embedding_backlog(of_generation int default null)
+returns table (waiting bigint, parked bigint)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select count(*) filter (where j.parked_reason is null), count(*) filter (where j.parked_reason is not null)
     from hermes_memory.embedding_jobs j
-   where j.generation = (select i.active_generation from hermes_memory.installation i)
+   where j.generation = coalesce(of_generation, (select i.active_generation from hermes_memory.installation i))
 $$;
 
 -- Stores the measured cosine levels of a generation.

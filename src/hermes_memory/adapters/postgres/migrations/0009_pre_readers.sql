@@ -28,5 +28,5 @@ begin
   execute format('grant select on hermes_memory.installation, hermes_memory.schema_migrations,
                   hermes_memory.embedding_models, hermes_memory.sinks to %I', readonly_role);
   execute format('grant execute on function hermes_memory.theme_counts(), hermes_memory.store_counts(),
-                  hermes_memory.embedding_backlog(), hermes_memory.seal_lag() to %I', readonly_role);
+                  hermes_memory.embedding_backlog(int), hermes_memory.generation_standing(), hermes_memory.seal_lag() to %I', readonly_role);
 end $$;

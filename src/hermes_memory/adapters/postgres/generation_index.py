@@ -1,0 +1,61 @@
+"""Makes the index of an embedding generation partition by partition, while others read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, LiteralString
+
+from hermes_memory.adapters.postgres.administrator import Administrator
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.rows import Record
+
+# $1 the tables of a generation. Each of their partitions, with the state of its index.
+PARTITIONS: Final[LiteralString] = """
+select p.relname as vectors, c.relname as part,
+       x.indexrelid is not null as there, coalesce(x.indisvalid, false) as valid,
+       exists (select from pg_inherits h where h.inhrelid = x.indexrelid) as attached
+  from pg_class p
+  join pg_inherits i on i.inhparent = p.oid
+  join pg_class c on c.oid = i.inhrelid
+  left join pg_index x on x.indexrelid = to_regclass('hermes_memory.' || c.relname || '_near')
+ where p.relnamespace = 'hermes_memory'::regnamespace and p.relname = any ($1::text[])
+ order by p.relname, c.oid"""
+
+IS_THERE: Final[LiteralString] = "select to_regclass('hermes_memory.' || $1) is not null"
+
+LONGEST: Final = 7 * 86_400.0
+"""Seconds that the graph of one partition may take: millions of vectors take hours on a small machine."""
+
+
+async def index_generation(administrator: Administrator, generation: int, made: Callable[[int, int], object]) -> None:
+    """Make what is missing of the index of a generation.
+
+    The whole is valid once every part is. What a killed process left half made is dropped and made anew.
+    """
+    tables = [f"{kind}_vectors_g{generation:d}" for kind in ("entry", "turn")]
+    async with administrator.session() as session:
+        for vectors in [table for table in tables if not await session.fetchval(IS_THERE, f"{table}_near")]:
+            await session.execute(
+                f"create index {vectors}_near on only hermes_memory.{vectors} "
+                "using hnsw (embedding public.halfvec_cosine_ops)"
+            )
+        parts: Sequence[Record] = await session.fetch(PARTITIONS, tables)
+        for done, part in enumerate(parts):
+            made(done, len(parts))
+            if not part["attached"]:
+                await _index_part(session, part)
+    made(len(parts), len(parts))
+
+
+async def _index_part(session: Any, part: Record) -> None:
+    name = f"{part['part']}_near"
+    if part["there"] and not part["valid"]:
+        await session.execute(f"drop index concurrently hermes_memory.{name}", timeout=LONGEST)
+    if not part["valid"]:
+        await session.execute(
+            f"create index concurrently {name} on hermes_memory.{part['part']} "
+            "using hnsw (embedding public.halfvec_cosine_ops)",
+            timeout=LONGEST,
+        )
+    await session.execute(f"alter index hermes_memory.{part['vectors']}_near attach partition hermes_memory.{name}")

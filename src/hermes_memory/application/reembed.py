@@ -1,0 +1,204 @@
+"""Changing the embedding model: fills a generation beside the one in use while agents work, and switches to it.
+
+Whatever is done is done for good: a process that is killed, or interrupted, is followed by one that goes on. Several at
+once share the rows among them, as the agents' own embed stages do.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from hermes_memory.application.calibration import measure
+from hermes_memory.application.embed import PROBE, EmbedStage
+from hermes_memory.application.reembed_filling import Filling
+from hermes_memory.application.reembed_progress import Progress, Quiet, Step
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
+from hermes_memory.domain.model import Kind
+from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
+from hermes_memory.ports.generations import Generations, GenerationStanding
+
+logger = logging.getLogger(__name__)
+
+TOLERATED: Final = 10
+TOLERATED_SHARE: Final = 0.01
+"""Rows, or their share, that the embedder may refuse more than it did before, for the model to be taken into use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the new vectors are to be.
+
+    Attributes:
+        switch: Whether to use them once they are there.
+        tolerate: Whether to use them however many rows the embedder refuses.
+    """
+
+    part_tokens: int
+    switch: bool = True
+    tolerate: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reembedded:
+    """What was reached.
+
+    Attributes:
+        standing: How things stand with the generation that was filled.
+        embedded: Rows that this process embedded.
+        former: The generation that was in use before, None when there was none.
+        switched: Whether it is another one now.
+        refused: Why the new one is not used though it was wanted, None otherwise.
+        seconds: How long it took.
+    """
+
+    standing: GenerationStanding
+    embedded: int
+    former: int | None
+    switched: bool
+    refused: str | None
+    seconds: float
+
+
+class Reembedding:
+    """One run of an operator. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        generations: Generations,
+        embedder: Embedder,
+        *,
+        queue_of: Callable[[int], EmbeddingQueue],
+        stage_of: Callable[[EmbeddingQueue], EmbedStage],
+        timeout: float = 30.0,
+        patience: float = 60.0,
+        progress: Progress | None = None,
+    ) -> None:
+        """Make vectors by `embedder`.
+
+        Args:
+            queue_of: Gives the queue of a generation, whichever is in use.
+            stage_of: Gives the stage that works through it.
+            timeout: Seconds for a call of the embedder.
+            patience: Seconds for which an embedder that fails is waited for.
+        """
+        self._generations = generations
+        self._embedder = embedder
+        self._queue_of = queue_of
+        self._stage_of = stage_of
+        self._timeout = timeout
+        self._patience = patience
+        self._progress = progress or Quiet()
+
+    async def run(self, wanted: Wanted) -> Reembedded:
+        """Bring the generation of the embedder to use, or what is missing for it.
+
+        Raises:
+            EmbedderUnavailable: The embedder does not answer, or stopped answering for longer than it is waited for.
+            EmbeddingRejected: It answers wrongly: another dimension, or vectors that tell nothing apart.
+            ConfigurationError: Somebody dropped the generation meanwhile.
+            StoreUnavailable, SchemaNotApplied: The database does not serve.
+        """
+        started = time.monotonic()
+        await self._embedder.embed_documents([PROBE], timeout=self._timeout)
+        async with self._generations.alone():
+            number = await self._prepared(wanted)
+        queue = self._queue_of(number)
+        stage = self._stage_of(queue)
+        filling = Filling(number, queue, stage, self._generations, patience=self._patience, progress=self._progress)
+        former, refused = await self._beside(stage, number, filling, wanted)
+        standing = await self._standing(number)
+        return Reembedded(
+            standing=standing,
+            embedded=stage.counts.embedded,
+            former=former,
+            switched=standing.active and former != number,
+            refused=refused,
+            seconds=time.monotonic() - started,
+        )
+
+    async def _prepared(self, wanted: Wanted) -> int:
+        number = await self._generations.register(self._embedder.model, self._embedder.dimension, wanted.part_tokens)
+        queue = self._queue_of(number)
+        generation = await queue.active()
+        if generation is not None and generation.unrelated is None:
+            self._progress.begin(Step.MEASURE, None)
+            unrelated, related = await measure(self._embedder, timeout=self._timeout)
+            await queue.calibrate(number, unrelated=unrelated, related=related)
+        await self._queue_rows(number)
+        return number
+
+    async def _queue_rows(self, number: int) -> int:
+        """Let every row wait that has nothing of this generation; return how many these were."""
+        self._progress.begin(Step.QUEUE, None)
+        entries = await self._generations.queue_rows(number, Kind.ENTRY, self._progress.reach)
+        return entries + await self._generations.queue_rows(
+            number, Kind.TURN, lambda turns: self._progress.reach(entries + turns)
+        )
+
+    async def _beside(
+        self, stage: EmbedStage, number: int, filling: Filling, wanted: Wanted
+    ) -> tuple[int | None, str | None]:
+        """Bring the generation to use while the stage embeds: rows that are stored meanwhile are not left behind."""
+        outcome: tuple[int | None, str | None] = None, None
+        failure: HermesMemoryError | None = None
+        async with anyio.create_task_group() as beside:
+            beside.start_soon(stage.run)
+            try:
+                outcome = await self._brought_to_use(number, filling, wanted)
+            except HermesMemoryError as error:
+                failure = error
+            beside.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return outcome
+
+    async def _brought_to_use(self, number: int, filling: Filling, wanted: Wanted) -> tuple[int | None, str | None]:
+        await filling.complete()
+        while not await self._indexed(number):
+            await filling.complete()
+        await filling.complete()
+        async with self._generations.alone():
+            return await self._switched(number, wanted)
+
+    async def _indexed(self, number: int) -> bool:
+        """Make the index, unless rows turn up that nobody embeds: those that were being changed when they were met."""
+        async with self._generations.alone():
+            if await self._queue_rows(number):
+                return False
+            self._progress.begin(Step.INDEX, None)
+            await self._generations.index(number, self._progress.reach)
+        return True
+
+    async def _switched(self, number: int, wanted: Wanted) -> tuple[int | None, str | None]:
+        """Switch, if it is wanted and nothing speaks against it; return what was in use before, and what does."""
+        standing = await self._generations.standing()
+        one = next(each for each in standing if each.generation == number)
+        active = next((each for each in standing if each.active), None)
+        former = active.generation if active else None
+        if one.active or not wanted.switch:
+            return former, None
+        if not wanted.tolerate and _loses(one, active):
+            return former, f"the embedder refuses {one.parked:,} rows, which would be found by their words alone"
+        await self._generations.switch(number)
+        logger.info(
+            "another embedding generation is in use", extra={"action": "reembed.switched", "generation": number}
+        )
+        return former, None
+
+    async def _standing(self, number: int) -> GenerationStanding:
+        found = [each for each in await self._generations.standing() if each.generation == number]
+        if not found:
+            raise ConfigurationError(f"the embedding generation {number} was dropped meanwhile")
+        return found[0]
+
+
+def _loses(one: GenerationStanding, active: GenerationStanding | None) -> bool:
+    """Tell whether notably more rows would be without a vector than are now."""
+    before = active.parked if active else 0
+    return one.parked > before + max(TOLERATED, int(one.embeddable * TOLERATED_SHARE))

@@ -1,0 +1,198 @@
+"""`reembed`: change the embedding model while agents work."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from hermes_memory.cli.common import administering_options, print_json
+from hermes_memory.cli.exits import DONE, WORK_REMAINS
+from hermes_memory.cli.generation_lines import standing_line
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.settings import Settings
+
+if TYPE_CHECKING:
+    from hermes_memory.application.reembed import Reembedded
+    from hermes_memory.ports.generations import Generations, GenerationStanding
+
+_MODEL: Final = ("model", "dim", "url", "protocol", "api_key_env", "part_tokens", "fill_only", "accept_refused")
+_GOES_ON: Final = "hermes-memory: what is done is kept, and the same command goes on with it"
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("reembed", help="change the embedding model while agents work, or change it back")
+    administering_options(parser)
+    parser.add_argument("--model", metavar="NAME", help="the model; default: the configured embedder's")
+    parser.add_argument("--dim", type=int, metavar="N", help="length of its vectors, 1 to 4,000")
+    parser.add_argument("--url", help="base URL of the endpoint that serves it")
+    parser.add_argument("--protocol", choices=["auto", "openai", "ollama"], help="what the endpoint speaks")
+    parser.add_argument("--api-key-env", metavar="NAME", help="variable that holds the endpoint's key")
+    parser.add_argument("--part-tokens", type=int, metavar="N", help="longest parts that texts are embedded in")
+    parser.add_argument("--fill-only", action="store_true", help="make the vectors, and use them later")
+    parser.add_argument("--accept-refused", action="store_true", help="use them however many rows the model refuses")
+    parser.add_argument(
+        "--patience", type=float, default=60.0, metavar="SECONDS", help="wait for an embedder that fails; %(default)s"
+    )
+    acts = parser.add_mutually_exclusive_group()
+    acts.add_argument("--status", action="store_true", help="show the vectors of each model, and change nothing")
+    acts.add_argument("--switch-back", action="store_true", help="use the vectors again that were used before")
+    acts.add_argument(
+        "--drop", type=int, metavar="N", help="remove the vectors of a generation; shows it unless told to --execute"
+    )
+    parser.add_argument("--execute", action="store_true", help="with --drop: do it")
+    parser.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Do what was asked. 3: the new vectors are not used, or nothing was dropped for want of --execute."""
+    other = given.status or given.switch_back or given.drop is not None
+    if other and any(getattr(given, name) for name in _MODEL):
+        raise InvalidInput("--status, --switch-back and --drop go with no option of a model")
+    if given.execute and given.drop is None:
+        raise InvalidInput("--execute goes with --drop N")
+    settings = _settings(given)
+    if other:
+        return anyio.run(_operate, settings, given)
+    try:
+        return _tell(anyio.run(_reembed, settings, given), settings, given)
+    except KeyboardInterrupt:
+        print(_GOES_ON, file=sys.stderr)
+        raise
+
+
+def _settings(given: argparse.Namespace) -> Settings:
+    """Return the home's settings, with the embedder that was named in the place of the configured one."""
+    home = {"home": given.hermes_home} if given.hermes_home else {}
+    configured = Settings(**home)
+    named = {
+        "embed_model": given.model,
+        "embed_dim": given.dim,
+        "embed_url": given.url,
+        "embed_api_key_env": given.api_key_env,
+        "embed_part_tokens": given.part_tokens,
+        "embedder": given.protocol or _protocol(given, configured),
+    }
+    return Settings(**home, **{name: value for name, value in named.items() if value is not None})
+
+
+def _protocol(given: argparse.Namespace, configured: Settings) -> str | None:
+    """Return how to ask for a model that was named, None where it is the configured embedder that is meant."""
+    from hermes_memory.adapters.embedding.local import LOCAL_MODEL  # noqa: PLC0415
+    from hermes_memory.adapters.embedding.quality import QUALITY_MODEL  # noqa: PLC0415
+
+    if given.url is None and (own := {LOCAL_MODEL: "local", QUALITY_MODEL: "quality"}.get(given.model)):
+        return own
+    if given.model is None and given.url is None and given.dim is None:
+        return None
+    return "auto" if configured.embedder in {"local", "quality", "none"} else None
+
+
+async def _reembed(settings: Settings, given: argparse.Namespace) -> Reembedded:
+    from hermes_memory.bootstrap.reembedding import reembed  # noqa: PLC0415
+    from hermes_memory.cli.reembed_progress import shown  # noqa: PLC0415
+
+    with shown() as progress:
+        return await reembed(
+            settings,
+            given.admin_dsn,
+            switch=not given.fill_only,
+            tolerate=given.accept_refused,
+            patience=given.patience,
+            progress=progress,
+        )
+
+
+def _tell(done: Reembedded, settings: Settings, given: argparse.Namespace) -> int:
+    if given.as_json:
+        print_json(done)
+    else:
+        for line in _lines(done, given):
+            print(line)
+    return WORK_REMAINS if done.refused else DONE
+
+
+def _lines(done: Reembedded, given: argparse.Namespace) -> Sequence[str]:
+    one = done.standing
+    lines = [
+        f"{standing_line(one)}",
+        f"{done.embedded:,} rows embedded here in {done.seconds:,.0f} s",
+    ]
+    if done.refused:
+        lines.append(f"not used: {done.refused}. To use it all the same: --accept-refused")
+    elif not one.active:
+        lines.append("not used yet: the same command without --fill-only uses it")
+    elif done.switched:
+        lines.append(f"in use from now on, in place of generation {done.former}")
+        lines.append(
+            f"next: configure embed_model {one.model} and embed_dim {one.dimension} for every agent and restart it; "
+            "until then it finds by words alone"
+        )
+        lines.append("to go back: hermes-memory reembed --switch-back")
+    return lines
+
+
+async def _operate(settings: Settings, given: argparse.Namespace) -> int:
+    from hermes_memory.bootstrap.reembedding import opened_generations  # noqa: PLC0415
+
+    async with opened_generations(settings, given.admin_dsn) as generations:
+        if given.status:
+            return await _status(generations, given)
+        async with generations.alone():
+            return await (_switch_back(generations, given) if given.switch_back else _drop(generations, given))
+
+
+async def _status(generations: Generations, given: argparse.Namespace) -> int:
+    standing = await generations.standing()
+    if given.as_json:
+        print_json({"generations": [_described(each) for each in standing]})
+    else:
+        for each in standing:
+            print(standing_line(each))
+    return DONE
+
+
+def _described(one: GenerationStanding) -> dict[str, Any]:
+    from dataclasses import asdict  # noqa: PLC0415
+
+    return {**asdict(one), "coverage": round(one.coverage, 4)}
+
+
+async def _switch_back(generations: Generations, given: argparse.Namespace) -> int:
+    """Use what was used before. Its rows that wait are found by words until an agent with its model embeds them."""
+    earlier = sorted(
+        (each for each in await generations.standing() if each.activated_at and not each.active),
+        key=lambda each: str(each.activated_at),
+    )
+    if not earlier:
+        raise InvalidInput("no other vectors were ever used, or they were dropped: there is nothing to switch back to")
+    one = earlier[-1]
+    former = await generations.switch(one.generation)
+    if given.as_json:
+        print_json({"active": one.generation, "former": former, "model": one.model, "waiting": one.waiting})
+        return DONE
+    print(f"generation {one.generation} ({one.model}, {one.dimension} dimensions) is in use again")
+    if one.waiting:
+        print(f"{one.waiting:,} rows wait for a vector of it: agents with that model make them")
+    return DONE
+
+
+async def _drop(generations: Generations, given: argparse.Namespace) -> int:
+    one = next((each for each in await generations.standing() if each.generation == given.drop), None)
+    if one is None:
+        raise InvalidInput(f"there is no embedding generation {given.drop}", field="drop")
+    if one.active:
+        raise InvalidInput(f"embedding generation {given.drop} is in use: use another one first", field="drop")
+    if given.execute:
+        await generations.drop(one.generation)
+    if given.as_json:
+        print_json({**_described(one), "dropped": given.execute})
+    else:
+        print(f"{'dropped' if given.execute else 'would drop'} {standing_line(one)}")
+        if not given.execute:
+            print("To do it: the same with --execute. There is no way back but to embed everything again.")
+    return DONE if given.execute else WORK_REMAINS
