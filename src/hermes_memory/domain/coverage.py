@@ -12,7 +12,7 @@ language modeling framework for sentence retrieval to include local context" (20
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from hermes_memory.domain.bm25 import K1, QueryStatistics, text_score
@@ -69,25 +69,23 @@ def coverage(found: Sequence[Found], statistics: QueryStatistics, beside: Mappin
     best = statistics.best_bm25
     shares = _Shares(statistics)
     said: defaultdict[int, dict[int, _Words]] = defaultdict(dict)
-    scored: list[tuple[Found, _Words, float]] = []
-    for one in found:
-        score = text_score(one.bm25, best)
-        words = _words(one, score, shares)
+    scored: list[tuple[Place | None, int, float]] = []
+    for bm25, held, place in found:
+        own = text_score(bm25, best)
+        share = shares[held] if own > 0 else 0.0
         # Of a row whose words are not known one by one there is the score alone.
-        scored.append((one, words, words.strength * shares[words.held] if words.held else score))
-        if words.held and one.place is not None:
-            said[one.place[0]][one.place[1]] = words
-    sessions = {number: _together(turns.values(), shares) for number, turns in said.items()}
-    nearest = sorted(beside.items(), key=lambda step: -step[1])
-    covered = []
-    for one, words, own in scored:
-        if one.place is None:
-            covered.append(Covered(own, own, own))
-            continue
-        number, position = one.place
-        around = own + _lacking(words.held, position, said.get(number, {}), nearest, shares)
-        covered.append(Covered(own, min(around, 1.0), max(own, sessions.get(number, 0.0))))
-    return covered
+        if share:
+            # A word held once by a text of average length has the (K1 + 1)th part of what endless repetition gives it.
+            strength = min(own * (K1 + 1) / share, 1.0)
+            own = strength * share
+            if place is not None:
+                said[place[0]][place[1]] = _Words(held, strength)
+        scored.append((place, held if share else 0, own))
+    surroundings = _Surroundings(said, shares, beside)
+    return [
+        Covered(own, own, own) if place is None else surroundings.covered(place, held, own)
+        for place, held, own in scored
+    ]
 
 
 def mask_of(held: Iterable[bool]) -> int:
@@ -114,29 +112,40 @@ class _Shares(dict[int, float]):
         return share
 
 
-def _words(one: Found, score: float, shares: _Shares) -> _Words:
-    share = shares[one.held] if score > 0 else 0.0
-    # A word held once by a text of average length has the (K1 + 1)th part of what endless repetition gives it.
-    return _Words(one.held, min(score * (K1 + 1) / share, 1.0)) if share else _Words(0, 0.0)
+class _Surroundings:
+    """What was said in the sessions that were found: words by session and position."""
 
+    def __init__(self, said: Mapping[int, Mapping[int, _Words]], shares: _Shares, beside: Mapping[int, float]) -> None:
+        self._said = said
+        self._shares = shares
+        self._nearest = sorted(beside.items(), key=lambda step: -step[1])
+        self._sessions = {number: self._together(turns.values()) for number, turns in said.items()}
 
-def _lacking(
-    held: int, position: int, said: Mapping[int, _Words], nearest: Sequence[tuple[int, float]], shares: _Shares
-) -> float:
-    """Return what the turns beside one add: each word once, from where it counts most."""
-    added = 0.0
-    for step, share in nearest:
-        beside = said.get(position + step)
-        if beside is not None and (new := beside.held & ~held):
-            added += share * beside.strength * shares[new]
-            held |= new
-    return added
+    def covered(self, place: Place, held: int, own: float) -> Covered:
+        """Return what a turn holds by itself, with the turns beside it, and in its session."""
+        number, position = place
+        turns = self._said.get(number)
+        if turns is None:
+            return Covered(own, own, own)
+        around = own
+        if len(turns) > 1 or position not in turns:
+            around = min(own + self._lacking(held, position, turns), 1.0)
+        return Covered(own, around, max(own, self._sessions[number]))
 
+    def _lacking(self, held: int, position: int, turns: Mapping[int, _Words]) -> float:
+        """Return what the turns beside one add: each word once, from where it counts most."""
+        added = 0.0
+        for step, share in self._nearest:
+            beside = turns.get(position + step)
+            if beside is not None and (new := beside.held & ~held):
+                added += share * beside.strength * self._shares[new]
+                held |= new
+        return added
 
-def _together(turns: Iterable[_Words], shares: _Shares) -> float:
-    held, share = 0, 0.0
-    for words in sorted(turns, key=lambda words: -words.strength):
-        if new := words.held & ~held:
-            share += words.strength * shares[new]
-            held |= new
-    return min(share, 1.0)
+    def _together(self, turns: Collection[_Words]) -> float:
+        held, share = 0, 0.0
+        for words in turns if len(turns) == 1 else sorted(turns, key=lambda words: -words.strength):
+            if new := words.held & ~held:
+                share += words.strength * self._shares[new]
+                held |= new
+        return min(share, 1.0)

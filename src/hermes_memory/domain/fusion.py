@@ -118,8 +118,7 @@ def fuse_scores(
     ]
     talks = _talks(places, signals)
     best = max((one.own for one in signals), default=0.0)
-    named = asked.names({_speaker(candidate.row) for candidate in candidates})
-    hints = _Hints(weights, best, asked, named)
+    hints = _Hints(weights, best, asked, asked.names({_speaker(candidate.row) for candidate in candidates}))
     support = best / best_own(with_cosine=with_cosine)
     ceiling = weights.ceiling(with_cosine=with_cosine)
     ranked = []
@@ -138,18 +137,18 @@ def fuse_scores(
 
 
 class _Signals(NamedTuple):
-    """What the legs say about a row, each 0 to 1: its words, those with its surroundings', its meaning."""
+    """What the legs say about a row, each 0 to 1: its words, those with its surroundings', its meaning.
+
+    Attributes:
+        own: What it has of its own, 0 to 2.
+    """
 
     words: float
     around: float
     session: float
     meaning: float
+    own: float
     asks: bool
-
-    @property
-    def own(self) -> float:
-        """What it has of its own, 0 to 2."""
-        return self.words + self.meaning
 
 
 _Talk: TypeAlias = dict[int, _Signals]
@@ -157,8 +156,9 @@ _Talk: TypeAlias = dict[int, _Signals]
 
 
 def _signals(candidate: Candidate, words: Covered, calibration: CosineCalibration, *, waits: bool) -> _Signals:
-    meaning = words.own if candidate.cosine is None and waits else calibration(candidate.cosine)
-    return _Signals(*words, meaning, only_asks(candidate.row.content))
+    own, around, session = words
+    meaning = own if candidate.cosine is None and waits else calibration(candidate.cosine)
+    return _Signals(own, around, session, meaning, own + meaning, only_asks(candidate.row.content))
 
 
 def _places(candidates: Sequence[Candidate]) -> list[Place | None]:
@@ -185,41 +185,49 @@ def _talks(places: Sequence[Place | None], signals: Sequence[_Signals]) -> Mappi
 def _add_surroundings(
     parts: dict[str, float], one: _Signals, talk: _Talk, position: int, weights: RankingWeights
 ) -> None:
-    before = talk.get(position - 1)
-    near = 0.0 if before is None else before.meaning
-    for step in _OTHERS_NEAR:
-        said = talk.get(position + step)
-        if said is not None:
-            near += said.meaning
+    before, near = None, 0.0
+    if len(talk) > 1:
+        before = talk.get(position - 1)
+        near = 0.0 if before is None else before.meaning
+        for step in _OTHERS_NEAR:
+            said = talk.get(position + step)
+            if said is not None:
+                near += said.meaning
     parts["neighbours"] = weights.words * (one.around - one.words) + weights.near_cosine * near
     parts["session"] = weights.session * one.session
     if before is not None and before.asks:
         parts["answering"] = weights.answering * before.own
 
 
-class _Hints(NamedTuple):
+class _Hints:
     """What speaks for a row beside its words and meaning, in shares of what the best row has of its own."""
 
-    weights: RankingWeights
-    best: float
-    asked: Asked
-    named: frozenset[str]
+    __slots__ = ("_asking", "_length", "_named", "_number", "_speaker", "_time")
+
+    def __init__(self, weights: RankingWeights, best: float, asked: Asked, named: frozenset[str]) -> None:
+        self._length = best * weights.length
+        self._speaker = best * weights.speaker
+        self._asking = -best * weights.asking
+        self._named = named
+        self._time = best * weights.time if asked.time else None
+        self._number = best * weights.number if asked.number else None
 
     def add(self, parts: dict[str, float], row: Row, *, asks: bool) -> None:
-        weights, best = self.weights, self.best
-        parts["length"] = best * weights.length * _length(row.content)
-        if self.named and _speaker(row) in self.named:
-            parts["speaker"] = best * weights.speaker
-        if self.asked.time and tells_time(row.content):
-            parts["time"] = best * weights.time
-        if self.asked.number and tells_number(row.content):
-            parts["number"] = best * weights.number
+        content = row.content
+        parts["length"] = self._length * _length(content)
+        if self._named and _speaker(row) in self._named:
+            parts["speaker"] = self._speaker
+        if self._time is not None and tells_time(content):
+            parts["time"] = self._time
+        if self._number is not None and tells_number(content):
+            parts["number"] = self._number
         if asks:
-            parts["asking"] = -best * weights.asking
+            parts["asking"] = self._asking
 
 
 def _length(content: str) -> float:
-    return min(len(content[:_LONG].encode()) / _LONG, 1.0)
+    # No character takes less than a byte.
+    return 1.0 if len(content) >= _LONG else min(len(content.encode()) / _LONG, 1.0)
 
 
 def _speaker(row: Row) -> str:

@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from operator import attrgetter
+from typing import Final, NamedTuple
 
-from hermes_memory.domain.asking import QUESTION_MARKS
 from hermes_memory.domain.characters import fold
 from hermes_memory.domain.fusion import Ranked
-from hermes_memory.domain.lexemes import MONTHS, content_words
 from hermes_memory.domain.model import Row, RowId, Subject, Theme, Turn
-from hermes_memory.domain.stop_words import STOP_WORDS
+from hermes_memory.domain.stated import CHANGES, VALUE_WORDS, Stated, announces_change, spelt, stated
 
 CORRECTED_ROWS: Final = 20
 """How many of the best rows are looked at as possibly outdated."""
 CORRECTING_ROWS: Final = 60
 """How many of the best rows are looked at as possible corrections of those."""
 
-_COMPARED_CHARACTERS: Final = 600
-_MIN_WORDS: Final = 2
-_MAX_WORDS: Final = 40
 # Thresholds on content words. Same frame: the same statement about other values. Same topic: most words of the shorter
 # text are shared; a text that announces a change needs to share less.
 _FRAME_JACCARD: Final = 0.7
@@ -36,43 +32,21 @@ _TOPIC_JACCARD: Final = 0.4
 _VALUE_JACCARD: Final = 0.3
 _CHANGE_CONTAINMENT: Final = 0.5
 _CHANGE_JACCARD: Final = 0.2
+_MIN_SHARED: Final = 2
 # In pairs of characters each changed character costs two words, and what is added counts twice.
 _PAIRS_CHANGE_CONTAINMENT: Final = 0.4
 _PAIRS_CHANGE_JACCARD: Final = 0.15
-_SAME_OPENING: Final = 3
-"""Characters without spaces with which two texts begin that name the same thing."""
 
-_PAIRED: Final = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-_PLAIN_WORDS: Final = re.compile(r"\w+(?:[-.:/]\w+)*")
 _QUANTITY: Final = re.compile(r"v?\d")
-_WEEKDAYS: Final = (
-    "monday tuesday wednesday thursday friday saturday sunday "
-    "montag dienstag mittwoch donnerstag freitag samstag sonntag"
-)
-_NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve"
-_VALUES: Final = frozenset((*map(str.casefold, MONTHS), *_WEEKDAYS.split(), *_NUMBERS.split()))
-_CHANGES: Final = re.compile(
-    r"\b(?:now|no longer|not any ?more|any ?more|instead|actually|correction|corrected|update|updated|changed?|moved|"
-    r"switched|renamed|replaced|migrated|postponed|rescheduled|previously|formerly|used to|as of|"
-    r"jetzt|nicht mehr|stattdessen|korrektur|geändert|verschoben|umbenannt|ersetzt|nun|ab sofort|"
-    r"ahora|ya no|en lugar de|en vez de|cambió|cambiado|corrección|"
-    r"désormais|maintenant|ne plus|n'est plus|au lieu de|changé|déplacé|"
-    r"agora|não mais|em vez de|mudou|adesso|non più|invece|"
-    r"теперь|больше не|вместо|перенес\w*|измен\w*)\b|现在|不再|改为|改成|改到|更正|已改|に変更|変更|今は|이제|변경",
-    re.IGNORECASE,
-)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fact:
-    """What is compared of a row: when, where and by whom it was stated, its content words and the values in it."""
+class _Fact(NamedTuple):
+    """What is compared of a row: when, where and by whom it was stated, and what."""
 
     when: tuple[float, int]
     place: tuple[Theme, Subject | None]
     speaker: str | None
-    text: str
-    words: frozenset[str]
-    values: frozenset[str]
+    stated: Stated
 
 
 def recency(row: Row) -> tuple[float, int]:
@@ -82,7 +56,7 @@ def recency(row: Row) -> tuple[float, int]:
 
 def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Sort by score, newer rows first among equals, then by id: a total order, the same for any order of input."""
-    ordered = sorted(ranked, key=_score, reverse=True)
+    ordered = sorted(ranked, key=attrgetter("score"), reverse=True)
     start = 0
     for end in range(1, len(ordered) + 1):
         if end == len(ordered) or ordered[end].score != ordered[start].score:
@@ -90,10 +64,6 @@ def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
                 ordered[start:end] = sorted(ordered[start:end], key=_place)
             start = end
     return ordered
-
-
-def _score(hit: Ranked) -> float:
-    return hit.score
 
 
 def _place(hit: Ranked) -> tuple[float, int, RowId]:
@@ -109,8 +79,7 @@ def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
     groups: dict[tuple[str, str], list[Ranked]] = {}
     for hit in ranked:
         speaker = hit.row.speaker if isinstance(hit.row, Turn) else None
-        key = " ".join(fold(hit.row.content).casefold().split()), (speaker or "").casefold()
-        groups.setdefault(key, []).append(hit)
+        groups.setdefault((spelt(hit.row.content), (speaker or "").casefold()), []).append(hit)
     return in_order([_newest(group) if len(group) > 1 else group[0] for group in groups.values()])
 
 
@@ -135,16 +104,17 @@ def corrections_first(ranked: Sequence[Ranked], *, asked: Sequence[str] = ()) ->
             is not helped by the same statement about another one: a row without it is not lifted over a row with it.
     """
     ordered = in_order(ranked)
-    names, numbered = frozenset(asked), _numbered(asked)
     facts = [(index, fact) for index, hit in enumerate(ordered[:CORRECTING_ROWS]) if (fact := _fact(hit.row))]
     facts.sort(key=lambda fact: fact[1].when)
+    outdated = [(index, fact) for index, fact in facts if index < CORRECTED_ROWS]
+    names, numbered = frozenset(asked), _numbered(asked)
     scores = [hit.score for hit in ordered]
     newer_of: dict[int, RowId] = {}
-    for rank, (newer, new) in enumerate(facts):
-        for older, old in facts[:rank]:
-            if older < CORRECTED_ROWS and _corrects(new, old):
-                if _asked_by_name(old, new, names, numbered):
-                    continue
+    for newer, new in facts:
+        for older, old in outdated:
+            if old.when >= new.when:  # and so are all that follow
+                break
+            if _corrects(new, old) and not _asked_by_name(old, new, names, numbered):
                 scores[newer] = max(scores[newer], scores[older])
                 newer_of[older] = ordered[newer].row.id
     changed = newer_of.keys() | {index for index, hit in enumerate(ordered) if hit.score != scores[index]}
@@ -158,54 +128,55 @@ def corrections_first(ranked: Sequence[Ranked], *, asked: Sequence[str] = ()) ->
 def corrects(newer: Row, older: Row) -> bool:
     """Tell whether a row seems to state anew what an older one stated: the same about the same, with other values."""
     new, old = _fact(newer), _fact(older)
-    return new is not None and old is not None and _corrects(new, old)
+    return new is not None and old is not None and old.when < new.when and _corrects(new, old)
 
 
 def _corrects(new: _Fact, old: _Fact) -> bool:
-    if new.when <= old.when or new.place != old.place or new.words == old.words:
+    """Tell whether a fact seems to state anew what an older one does."""
+    if new.stated.words.isdisjoint(old.stated.words) or new.place != old.place:
         return False
-    if new.words.isdisjoint(old.words) or (new.speaker and old.speaker and new.speaker != old.speaker):
+    if new.speaker and old.speaker and new.speaker != old.speaker:
         return False
-    return _same_frame(new, old) or _same_topic(new, old)
+    if new.stated.words == old.stated.words:
+        return False
+    return _same_frame(new.stated, old.stated) or _same_topic(new.stated, old.stated)
 
 
-def _same_frame(new: _Fact, old: _Fact) -> bool:
+def _same_frame(new: Stated, old: Stated) -> bool:
     if not new.values or not old.values or new.values == old.values:
         return False
-    frame, old_frame = new.words - new.values, old.words - old.values
-    shared = len(frame & old_frame)
-    return shared > 0 and shared >= _FRAME_JACCARD * len(frame | old_frame)
+    shared = len(new.frame & old.frame)
+    return shared > 0 and shared >= _FRAME_JACCARD * (len(new.frame) + len(old.frame) - shared)
 
 
-def _same_topic(new: _Fact, old: _Fact) -> bool:
+def _same_topic(new: Stated, old: Stated) -> bool:
     common = new.words & old.words
     if common <= new.values:  # two texts that share but a date or an amount need not be about the same thing
         return False
     shared = len(common)
     containment = shared / min(len(new.words), len(old.words))
-    jaccard = shared / len(new.words | old.words)
-    other_values = bool(new.values and old.values) and new.values.isdisjoint(old.values)
-    enough = _VALUE_JACCARD if other_values else _TOPIC_JACCARD
-    if shared >= _MIN_WORDS and containment >= _TOPIC_CONTAINMENT and jaccard >= enough:
-        return True
-    return _near_enough_for_a_change(new, old, containment, jaccard) and _CHANGES.search(new.text) is not None
+    jaccard = shared / (len(new.words) + len(old.words) - shared)
+    if shared >= _MIN_SHARED and containment >= _TOPIC_CONTAINMENT:
+        other_values = bool(new.values and old.values) and new.values.isdisjoint(old.values)
+        if jaccard >= (_VALUE_JACCARD if other_values else _TOPIC_JACCARD):
+            return True
+    return _near_enough_for_a_change(new, old, containment, jaccard) and announces_change(new.text)
 
 
-def _near_enough_for_a_change(new: _Fact, old: _Fact, containment: float, jaccard: float) -> bool:
-    opening = new.text[:_SAME_OPENING]
-    if not (_PAIRED.match(new.text) and _PAIRED.match(old.text)):
+def _near_enough_for_a_change(new: Stated, old: Stated, containment: float, jaccard: float) -> bool:
+    if not (new.paired and old.paired):
         return containment >= _CHANGE_CONTAINMENT and jaccard >= _CHANGE_JACCARD
-    if opening == old.text[:_SAME_OPENING] and all(map(_PAIRED.match, opening)):
+    if new.opening and new.opening == old.opening:
         return True
     return containment >= _PAIRS_CHANGE_CONTAINMENT and jaccard >= _PAIRS_CHANGE_JACCARD
 
 
 def _asked_by_name(old: _Fact, new: _Fact, names: frozenset[str], numbered: Mapping[str, re.Pattern[str]]) -> bool:
     """Tell whether the question names a thing, by identifier or number, that the old text is about and the new not."""
-    gone = old.values - new.words
-    if any(word in names and _is_identifier(word) for word in gone):
+    gone = (old.stated.values & names) - new.stated.words
+    if any(map(_is_identifier, gone)):
         return True
-    return any(word in numbered and numbered[word].search(fold(old.text).casefold()) for word in gone)
+    return any(word in numbered and numbered[word].search(fold(old.stated.text).casefold()) for word in gone)
 
 
 def _numbered(asked: Sequence[str]) -> Mapping[str, re.Pattern[str]]:
@@ -216,36 +187,19 @@ def _numbered(asked: Sequence[str]) -> Mapping[str, re.Pattern[str]]:
     return {
         number: re.compile(rf"\b{re.escape(word)}\w*[\s#.:]{{1,3}}{re.escape(number)}\b")
         for word, number in pairwise(asked)
-        if number.isdigit() and word.isalpha() and word not in _VALUES and not _CHANGES.fullmatch(word)
+        if number.isdigit() and word.isalpha() and word not in VALUE_WORDS and not CHANGES.fullmatch(word)
     }
 
 
 def _is_identifier(word: str) -> bool:
     """Tell the name of one thing, such as `pay-1187`, from what corrections change: months, amounts, versions."""
-    return word not in _VALUES and any(map(str.isalpha, word)) and not _QUANTITY.match(word)
+    return word not in VALUE_WORDS and any(map(str.isalpha, word)) and not _QUANTITY.match(word)
 
 
 def _fact(row: Row) -> _Fact | None:
-    """Return what is compared of a row, or None for a question and for what is too short or long to be one fact."""
-    text = row.content[:_COMPARED_CHARACTERS].strip()
-    if text.endswith(QUESTION_MARKS):
+    """Return what is compared of a row, or None when it makes no statement."""
+    content = stated(row.content)
+    if content is None:
         return None
-    words = _words(text)
-    if not _MIN_WORDS <= len(words) <= _MAX_WORDS:
-        return None
-    values = frozenset(word for word in words if word in _VALUES or any(map(str.isdigit, word)))
-    return _Fact(
-        when=recency(row),
-        place=(row.theme, row.subject),
-        speaker=row.speaker if isinstance(row, Turn) else None,
-        text=text,
-        words=words,
-        values=values,
-    )
-
-
-def _words(text: str) -> frozenset[str]:
-    # Plain words do for English and cost a fraction of taking identifiers apart.
-    if text.isascii():
-        return frozenset(_PLAIN_WORDS.findall(text.casefold())) - STOP_WORDS
-    return content_words(text)
+    speaker = row.speaker if isinstance(row, Turn) else None
+    return _Fact(recency(row), (row.theme, row.subject), speaker, content)

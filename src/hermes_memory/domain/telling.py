@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from hermes_memory.domain.characters import fold
+from hermes_memory.domain.remembered import remembered
 
 _READ: Final = 2_000
 """Characters in which a time or a number is looked for."""
@@ -47,6 +48,7 @@ _MAYBE_SIGNS: Final = re.compile(r"[\d\u3040-\u9fff\uac00-\ud7a3]")
 _NUMBER_SIGNS: Final = re.compile(r"\d|[一二三四五六七八九十百千万两半]")
 
 
+@remembered
 def tells_time(text: str) -> bool:
     """Tell whether a text has a date, a time or a span of time in it.
 
@@ -61,6 +63,7 @@ def tells_time(text: str) -> bool:
     return _MAYBE_SIGNS.search(folded) is not None and _TIME_SIGNS.search(folded) is not None
 
 
+@remembered
 def tells_number(text: str) -> bool:
     """Tell whether a text has a number in it, in digits or in a small word.
 
