@@ -9,6 +9,7 @@ Run it after changing one of them: `python docs/_ext/reference_pages.py`. A test
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,17 +26,27 @@ from hermes_memory.hermes.tools import tool_schemas
 from hermes_memory.settings import ENV_PREFIX, Settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-MEASURED: Final[Mapping[str, str]] = {
-    "burst of 4,000 rows, orderly end: rows lost": "Lost of a burst of 4,000 messages, at an orderly end",
-    "burst of 4,000 rows, kill -9 right after: rows lost": "The same, when the process is killed",
-    "rows delivered a second, endpoint at 30 ms": "Messages stored a second",
-    "rows embedded a second, endpoint at 30 ms": "Messages with a vector a second, endpoint at 30 ms",
-    "rows embedded a second, endpoint at 200 ms": "The same, endpoint at 200 ms",
-    "50 sessions: connections": "Database connections of 50 sessions",
-    "50 sessions: threads": "Threads of 50 sessions",
-    "accept in a row, FULL: p50, ms": "Accepting an exchange, median, ms",
+MEASURED: Final[Mapping[str, Mapping[str, str]]] = {
+    "writes": {
+        "burst of 4,000 rows, orderly end: rows lost": "Lost of a burst of 4,000 messages, at an orderly end",
+        "burst of 4,000 rows, kill -9 right after: rows lost": "The same, when the process is killed",
+        "rows delivered a second, endpoint at 30 ms": "Messages stored a second",
+        "rows embedded a second, endpoint at 30 ms": "Messages with a vector a second, endpoint at 30 ms",
+        "rows embedded a second, endpoint at 200 ms": "The same, endpoint at 200 ms",
+        "50 sessions: connections": "Database connections of 50 sessions",
+        "50 sessions: threads": "Threads of 50 sessions",
+        "accept in a row, FULL: p50, ms": "Accepting an exchange, median, ms",
+    },
+    "filtered": {
+        "recall@10, worst theme": "Of the ten nearest, found in the worst theme",
+        "answers with fewer rows than there are": "Answers with fewer rows than there are, of the same questions",
+    },
+    "latency": {
+        "6,000 rows, the tool `recall_conversation`: p50, ms": "A tool's answer among 6,000 messages, median, ms",
+        "6,000 rows, `prefetch` before a turn: p50, ms": "Recall before a turn, the same, median, ms",
+    },
 }
-"""Lines of the write benchmark's results that the README shows, and what they are called there."""
+"""Lines of the benchmarks' results that the README shows, and what they are called there."""
 SECTIONS: Final[Mapping[str, str]] = {
     "home": "Home",
     "dsn": "Store",
@@ -82,17 +93,14 @@ def tools_part() -> str:
 
 
 def measured_part() -> str:
-    """Show the most telling figures of the write benchmark.
+    """Show the most telling figures of the benchmarks that have both sides, and when and how busy each run was.
 
     Raises:
-        ValueError: The results are not those of a whole run.
+        ValueError: The results of a benchmark are not those of a whole run.
     """
-    results = (ROOT / "benchmarks/results/writes.md").read_text(encoding="utf-8")
-    cells = [[cell.strip() for cell in line.split("|")[1:5]] for line in results.splitlines() if line.startswith("|")]
-    figures = {what: shown for what, *shown in cells}
-    if missing := MEASURED.keys() - figures.keys():
-        raise ValueError(f"benchmarks/results/writes.md is not of a whole run, it lacks: {sorted(missing)}")
-    return _table(("", "Ours", "Peer", "Ratio"), [(title, *figures[what]) for what, title in MEASURED.items()])
+    rows = [(title, *figures, f"`{name}`") for name in MEASURED for title, figures in _measured(name)]
+    runs = "".join(f"- `{name}`: {_circumstances(name)}\n" for name in MEASURED)
+    return f"{_table(('', 'Ours', 'Peer', 'Ratio', 'Run'), rows)}\n{runs}"
 
 
 PARTS: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
@@ -123,6 +131,25 @@ def pages() -> Iterator[tuple[Path, str]]:
         path = ROOT / file
         yield path, renewed(path.read_text(encoding="utf-8"), name, make())
     yield from plots()
+
+
+def _measured(name: str) -> list[tuple[str, list[str]]]:
+    results = (ROOT / f"benchmarks/results/{name}.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")[1:5]] for line in results.splitlines() if line.startswith("|")]
+    figures = {what: shown for what, *shown in cells}
+    if missing := MEASURED[name].keys() - figures.keys():
+        raise ValueError(f"benchmarks/results/{name}.md is not of a whole run, it lacks: {sorted(missing)}")
+    return [(title, figures[what]) for what, title in MEASURED[name].items()]
+
+
+def _circumstances(name: str) -> str:
+    results = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))
+    load, machine = results["load"], results["machine"]
+    others = load["foreign_cores"]
+    return (
+        f"{results['taken_at'][:10]}, {machine['cores']} cores, of which the database and other work took {others:.1f}; "
+        f"load average {load['load_average'][0]:.0f}"
+    )
 
 
 def _setting(name: str, field: FieldInfo) -> Sequence[str]:

@@ -147,6 +147,16 @@ def test_a_line_of_a_page_holds_one_sentence(page: Path) -> None:
     assert not [line for line in prose if _SECOND_SENTENCE.search(line)]
 
 
+def test_the_readme_reads_the_same_on_a_package_index() -> None:
+    """There, relative links and pictures lead nowhere: pages are named, by paths that exist."""
+    text = _prose(CHECKOUT / "README.md")
+    named = re.findall(r"`((?:docs/[\w./-]*|[A-Z]+\.md))`", text)
+
+    assert not [target for target in _LINK.findall(text) if "://" not in target]
+    assert named
+    assert not [path for path in named if path != "docs/_build/html" and not (CHECKOUT / path).exists()]
+
+
 def _prose(page: Path) -> str:
     return _FENCED.sub("", page.read_text(encoding="utf-8"))
 
