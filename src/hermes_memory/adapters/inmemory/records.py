@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
+from uuid import UUID
 
 from hermes_memory.domain.history import Change
 from hermes_memory.domain.lexemes import indexed_row
@@ -44,6 +45,20 @@ class Job:
     not_before: datetime
     attempts: int = 0
     parked_reason: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class NotedUpkeep:
+    """What the log of maintenance has of one run.
+
+    Attributes:
+        counts: What all its steps changed.
+        remaining: What was still found at the end; None as long as it was not carried through.
+    """
+
+    verb: str
+    counts: Counter[str] = field(default_factory=Counter)
+    remaining: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +116,7 @@ class Records:
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
     vectors: dict[RowId, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
     jobs: dict[RowId, Job] = field(default_factory=dict)
+    maintenance: dict[UUID, NotedUpkeep] = field(default_factory=dict)
 
     def access(self, caller: Caller) -> Access:
         """Tell what the installation lets a caller read beyond its own theme."""
@@ -178,6 +194,12 @@ class Records:
         self.lexemes[row.id] = Counter(self.analyze(indexed_row(row)))
         if embed:
             self._enqueue(row)
+
+    def enqueue(self, row: RowId) -> None:
+        """Let a stored row wait for its vector, without failures and whatever was found about it before."""
+        found = self.row(row)
+        if found is not None:
+            self._enqueue(found)
 
     def _enqueue(self, row: Row) -> None:
         if self.generation is not None:

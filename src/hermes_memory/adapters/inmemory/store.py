@@ -15,11 +15,14 @@ from hermes_memory.adapters.inmemory.reader import InMemoryReader
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.adapters.inmemory.seals import InMemorySeals
 from hermes_memory.adapters.inmemory.search import InMemorySearch
+from hermes_memory.adapters.inmemory.upkeep import InMemoryBackfill, InMemoryPrune
 from hermes_memory.adapters.inmemory.witness import InMemoryWitness
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.maintenance import Backfill, Prune
 from hermes_memory.domain.model import SINKS, ReadPolicy, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
 from hermes_memory.ports.embedding import Generation
+from hermes_memory.ports.maintenance import Upkeep
 
 
 def _now() -> datetime:
@@ -95,6 +98,18 @@ class InMemoryStore:
             KeyError: There is no such turn.
         """
         self._records.erase_turn(row)
+
+    def prune(self, prune: Prune) -> Upkeep:
+        """Return what removes turns said before a moment."""
+        return InMemoryPrune(self._records, prune)
+
+    def backfill(self, backfill: Backfill) -> Upkeep:
+        """Return what lets rows without a vector wait for one again."""
+        return InMemoryBackfill(self._records, backfill)
+
+    def lose_jobs(self) -> None:
+        """Forget all that waits for a vector, as a restore of a part of a database may."""
+        self._records.jobs.clear()
 
     def set_policy(self, policy: ReadPolicy) -> None:
         """Set which themes read each other."""

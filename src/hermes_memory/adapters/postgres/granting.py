@@ -41,8 +41,8 @@ with held as (
   select e.subject, e.agent_identity as theme, count(*) as entries, 0::bigint as turns
     from hermes_memory.memory_entries e where e.subject <> '' group by 1, 2
    union all
-  select s.subject, s.agent_identity, 0, sum(s.turns)
-    from hermes_memory.sessions s where s.subject <> '' group by 1, 2),
+  select c.subject, c.agent_identity, 0, count(*)
+    from hermes_memory.conversations c where c.subject <> '' group by 1, 2),
 named as (
   select distinct h.subject from held h where $1::bytea[] is null
    union select m.subject from hermes_memory.subject_members m where $1::bytea[] is null

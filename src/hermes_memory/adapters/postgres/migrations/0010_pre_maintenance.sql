@@ -1,0 +1,415 @@
+-- Mending the memory and moving it from one theme to another, with all that was made of the rows. For the owner alone:
+-- nothing here is granted to the runtime. Each call is bounded by what it is handed.
+
+-- Puts rows of one theme into the text index by the words that are stored with them: the inverse of scrub_rows.
+create function hermes_memory.index_rows(of_theme text, ids uuid[]) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  with documents as materialized (
+    select d.shelf, d.subject, d.lex, d.lex_key, least(d.lex_length, 4095) as length
+      from hermes_memory.memory_documents d where d.agent_identity = of_theme and d.id = any (ids)),
+  postings as (
+    select d.shelf, d.subject, u.lexeme,
+           (d.lex_key << 16) | (least(cardinality(u.positions), 15) << 12) | d.length as posting
+      from documents d cross join lateral unnest(d.lex) as u),
+  weighed as (
+    select p.*, hermes_memory.posting_impact(p.posting) as impact from postings p),
+  parted as (
+    select w.*, (row_number() over (partition by w.shelf, w.subject, w.lexeme
+                                    order by w.impact desc, w.posting desc) - 1) / 240 as part
+      from weighed w)
+  insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
+  select of_theme, p.shelf, p.subject, p.lexeme, max(p.impact), count(*),
+         array_agg(p.posting order by p.impact desc, p.posting desc)
+    from parted p group by p.shelf, p.subject, p.lexeme, p.part
+  union all
+  select of_theme, d.shelf, d.subject, '', 0, count(*), array[sum(d.length)::bigint]
+    from documents d group by d.shelf, d.subject
+$$;
+
+-- Lets rows of a theme wait for vectors of every generation that is fed, with none and no other job until then.
+create function hermes_memory.embed_anew(of_theme text, ids uuid[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  perform hermes_memory.forget_vectors(of_theme, ids);
+  delete from hermes_memory.embedding_jobs j where j.agent_identity = of_theme and j.row_id = any (ids);
+  insert into hermes_memory.embedding_jobs (agent_identity, row_id, generation, subject, kind, content_hash, not_before)
+  select c.agent_identity, c.id, m.generation, c.subject, 'turn', c.content_hash, now()
+    from hermes_memory.conversations c cross join hermes_memory.embedding_models m
+   where c.agent_identity = of_theme and c.id = any (ids) and c.embed and m.fed;
+end $$;
+
+-- Takes vectors and jobs of rows from one theme to another, where the rows are already.
+create function hermes_memory.move_vectors(from_theme text, to_theme text, ids uuid[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  made int;
+begin
+  for made in select m.generation from hermes_memory.embedding_models m loop
+    execute format('insert into hermes_memory.%1$I (agent_identity, row_id, part, subject, target, embedding)
+                    select $2, v.row_id, v.part, v.subject, v.target, v.embedding from hermes_memory.%1$I v
+                     where v.agent_identity = $1 and v.row_id = any ($3) on conflict do nothing', 'entry_vectors_g' || made)
+      using from_theme, to_theme, ids;
+    execute format('insert into hermes_memory.%1$I (agent_identity, row_id, part, subject, embedding)
+                    select $2, v.row_id, v.part, v.subject, v.embedding from hermes_memory.%1$I v
+                     where v.agent_identity = $1 and v.row_id = any ($3) on conflict do nothing', 'turn_vectors_g' || made)
+      using from_theme, to_theme, ids;
+  end loop;
+  -- Whoever has claimed a job finds its row gone; the moved one is due at once.
+  insert into hermes_memory.embedding_jobs
+    (agent_identity, row_id, generation, subject, kind, content_hash, attempts, not_before, parked_reason)
+  select to_theme, j.row_id, j.generation, j.subject, j.kind, j.content_hash, j.attempts, now(), j.parked_reason
+    from hermes_memory.embedding_jobs j where j.agent_identity = from_theme and j.row_id = any (ids)
+      on conflict do nothing;
+end $$;
+
+-- Takes changes from the history of one theme to that of another, where they are sealed anew. What was sealed stays
+-- proven: the old theme keeps their hashes, as of an erasure, under the seals that were published of it, and the salt
+-- goes along, so that whoever has the change can still show that it is the one under the old seal.
+create function hermes_memory.move_changes(from_theme text, to_theme text, ids uuid[]) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into hermes_memory.history
+    (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id,
+     reason, at, said_at, recorded_at, metadata, merged_into, salt, row_hash)
+  select to_theme, h.subject, h.id, h.row_id, h.operation, h.change, h.target, h.old_content, h.new_content, h.origin,
+         h.tool, h.session_id, h.reason, h.at, h.said_at, h.recorded_at, h.metadata, h.merged_into, h.salt,
+         sha256(h.salt || convert_to(hermes_memory.change_form(
+           to_theme, h.subject, h.id, h.row_id, h.operation, h.change, h.target, h.old_content, h.new_content, h.origin,
+           h.tool, h.session_id, h.reason, h.at, h.said_at, h.recorded_at, h.metadata, h.merged_into), 'UTF8'))
+    from hermes_memory.history h
+   where h.agent_identity = from_theme and h.id = any (ids) and h.erasure is null and h.change <> 'erased'
+      on conflict do nothing;
+  return hermes_memory.erase_changes(from_theme, ids);
+end $$;
+
+-- Holds what whoever takes postings out holds, of both themes, in the order that is the same for everybody.
+create function hermes_memory.hold_themes(themes text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  each text;
+begin
+  foreach each in array array(select distinct u.theme from unnest(themes) as u(theme) order by 1) loop
+    perform pg_advisory_xact_lock(hashtextextended(each, 7));
+  end loop;
+end $$;
+
+-- Moves entries with all that was made of them. One that the other theme has already gives way to it, which its history
+-- tells.
+create function hermes_memory.move_entries(from_theme text, to_theme text, ids uuid[],
+  out entries bigint, out merged_entries bigint, out vectors bigint, out jobs bigint, out postings bigint,
+  out changes bigint)
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  moved uuid[];
+begin
+  perform hermes_memory.hold_themes(array[from_theme, to_theme]);
+  perform from hermes_memory.memory_entries e where e.agent_identity = from_theme and e.id = any (ids) order by e.id for update;
+  vectors := hermes_memory.count_vectors(from_theme, null, ids);
+  postings := hermes_memory.scrub_rows(from_theme, ids);
+  with stored as (
+    insert into hermes_memory.memory_entries
+      (agent_identity, id, subject, target, content, content_hash, origin, tool, session_id, source, metadata, said_at,
+       created_at, updated_at, operation, lex, lex_key, lex_length)
+    select to_theme, e.id, e.subject, e.target, e.content, e.content_hash, e.origin, e.tool, e.session_id, e.source,
+           e.metadata, e.said_at, e.created_at, e.updated_at, e.operation, e.lex, e.lex_key, e.lex_length
+      from hermes_memory.memory_entries e where e.agent_identity = from_theme and e.id = any (ids)
+     order by e.target, e.content_hash
+        on conflict do nothing
+    returning id)
+  select coalesce(array_agg(s.id), '{}') into moved from stored s;
+  perform hermes_memory.index_rows(to_theme, moved);
+  perform hermes_memory.move_vectors(from_theme, to_theme, moved);
+  perform hermes_memory.forget_vectors(from_theme, ids);
+  delete from hermes_memory.embedding_jobs j where j.agent_identity = from_theme and j.row_id = any (ids);
+  get diagnostics jobs = row_count;
+  changes := hermes_memory.move_changes(from_theme, to_theme, array(
+    select h.id from hermes_memory.history h
+     where h.agent_identity = from_theme and h.row_id = any (ids) and h.erasure is null and h.change <> 'erased'));
+  perform hermes_memory.merge_entries(from_theme, to_theme, array(
+    select u.id from unnest(ids) as u(id) where u.id <> all (moved)));
+  delete from hermes_memory.memory_entries e where e.agent_identity = from_theme and e.id = any (ids);
+  get diagnostics entries = row_count;
+  merged_entries := entries - cardinality(moved);
+end $$;
+
+-- Lets entries that another theme has already give way to those: they mirror the same home, and history says so.
+create function hermes_memory.merge_entries(from_theme text, to_theme text, ids uuid[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  update hermes_memory.memory_entries t set source = f.source
+    from hermes_memory.memory_entries f
+   where f.agent_identity = from_theme and f.id = any (ids) and f.source is not null
+     and t.agent_identity = to_theme and t.subject = f.subject and t.target = f.target
+     and t.content_hash = f.content_hash and t.source is null;
+  insert into hermes_memory.history
+    (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool, at, said_at,
+     recorded_at, merged_into, salt, row_hash)
+  select to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, 'operator', 'remap',
+         n.at, n.said_at, n.at, n.twin, n.salt,
+         sha256(n.salt || convert_to(hermes_memory.change_form(
+           to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, 'operator', 'remap',
+           null, null, n.at, n.said_at, n.at, null, n.twin), 'UTF8'))
+    from (select f.subject, f.id as row_id, f.target, f.content as before, t.content as after, t.said_at,
+                 nullif(t.id, f.id) as twin, clock_timestamp() as at, gen_random_uuid() as id,
+                 gen_random_uuid() as operation, uuid_send(gen_random_uuid()) as salt
+            from hermes_memory.memory_entries f
+            join hermes_memory.memory_entries t on t.agent_identity = to_theme and (t.id = f.id or (
+                   t.subject = f.subject and t.target = f.target and t.content_hash = f.content_hash
+                   and not exists (select from hermes_memory.memory_entries o
+                                    where o.agent_identity = to_theme and o.id = f.id)))
+           where f.agent_identity = from_theme and f.id = any (ids)
+          offset 0) n;
+end $$;
+
+-- Puts the turns of a session into the order in which they were said. Those that come after another one than before
+-- wait for new vectors. The session is locked by whoever calls.
+create function hermes_memory.order_session(of_theme text, of_subject bytea, of_session text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  changed uuid[];
+begin
+  with places as materialized (
+    select c.id, c.position, (row_number() over (order by c.ts, c.position) - 1)::int as place
+      from hermes_memory.conversations c
+     where c.agent_identity = of_theme and c.subject = of_subject and c.session_id = of_session),
+  before as (
+    select p.id, p.position, p.place, lag(p.id) over (order by p.position) as last_id,
+           lag(p.position) over (order by p.position) as last_position from places p),
+  after as (
+    select b.*, lag(b.id) over (order by b.place) as new_id from before b)
+  select coalesce(array_agg(a.id), '{}') into changed from after a
+   where case when a.last_position = a.position - 1 then a.last_id end is distinct from a.new_id;
+  update hermes_memory.conversations c set position = p.place
+    from (select o.id, (row_number() over (order by o.ts, o.position) - 1)::int as place
+            from hermes_memory.conversations o
+           where o.agent_identity = of_theme and o.subject = of_subject and o.session_id = of_session) p
+   where c.agent_identity = of_theme and c.id = p.id and c.position <> p.place;
+  update hermes_memory.sessions s
+     set turns = (select count(*) from hermes_memory.conversations c
+                   where c.agent_identity = of_theme and c.subject = of_subject and c.session_id = of_session)
+   where s.agent_identity = of_theme and s.subject = of_subject and s.session_id = of_session;
+  perform hermes_memory.embed_anew(of_theme, changed);
+end $$;
+
+-- Moves turns with all that was made of them, the first ones of each session first. Those of a session that the other
+-- theme does not know keep their places. A session that both have becomes one: a turn that is there already gives way,
+-- the others come in the order in which all were said, once the last one has moved, and wait for new vectors, since a
+-- vector holds words of the turn before.
+create function hermes_memory.move_turns(from_theme text, to_theme text, ids uuid[],
+  out turns bigint, out merged_turns bigint, out sessions bigint, out vectors bigint, out jobs bigint,
+  out postings bigint)
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  talk record;
+  moved uuid[];
+  anew uuid[];
+  mixed text[];
+begin
+  perform hermes_memory.hold_themes(array[from_theme, to_theme]);
+  perform from hermes_memory.sessions s
+    where s.agent_identity = from_theme and exists (
+          select from hermes_memory.conversations c
+           where c.agent_identity = from_theme and c.id = any (ids) and c.subject = s.subject and c.session_id = s.session_id)
+    order by s.subject, s.session_id for update;
+  insert into hermes_memory.sessions as s
+    (agent_identity, subject, session_id, parent_session_id, turns, started_at, last_at)
+  select to_theme, c.subject, c.session_id, min(f.parent_session_id), max(greatest(f.turns, c.position + 1)),
+         min(least(f.started_at, c.ts)), max(greatest(f.last_at, c.ts))
+    from hermes_memory.conversations c
+    left join hermes_memory.sessions f
+      on f.agent_identity = c.agent_identity and f.subject = c.subject and f.session_id = c.session_id
+   where c.agent_identity = from_theme and c.id = any (ids)
+   group by c.subject, c.session_id order by c.subject, c.session_id
+      on conflict (agent_identity, subject, session_id)
+      do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
+                    turns = greatest(s.turns, excluded.turns),
+                    started_at = least(s.started_at, excluded.started_at),
+                    last_at = greatest(s.last_at, excluded.last_at);
+  perform from hermes_memory.conversations c where c.agent_identity = from_theme and c.id = any (ids) order by c.id for update;
+  vectors := hermes_memory.count_vectors(from_theme, null, ids);
+  postings := hermes_memory.scrub_rows(from_theme, ids);
+  select coalesce(array_agg(encode(t.subject, 'hex') || ' ' || t.session_id), '{}') into mixed
+    from (select c.subject, c.session_id, min(c.position) as first from hermes_memory.conversations c
+           where c.agent_identity = from_theme and c.id = any (ids) group by c.subject, c.session_id) t
+   where exists (select from hermes_memory.conversations o
+                  where o.agent_identity = to_theme and o.subject = t.subject and o.session_id = t.session_id
+                    and (o.position >= t.first or exists (
+                         select from hermes_memory.conversations c
+                          where c.agent_identity = from_theme and c.subject = o.subject and c.session_id = o.session_id
+                            and c.role = o.role and c.content_hash = o.content_hash and c.occurrence = o.occurrence)));
+  with told as (
+    select c.*, encode(c.subject, 'hex') || ' ' || c.session_id = any (mixed) as late,
+           s.turns + row_number() over (partition by c.subject, c.session_id order by c.position) - 1 as behind
+      from hermes_memory.conversations c
+      join hermes_memory.sessions s
+        on s.agent_identity = to_theme and s.subject = c.subject and s.session_id = c.session_id
+     where c.agent_identity = from_theme and c.id = any (ids)),
+  stored as (
+    insert into hermes_memory.conversations
+      (agent_identity, id, subject, session_id, parent_session_id, position, role, speaker, content, content_hash,
+       occurrence, origin, embed, metadata, ts, created_at, operation, lex, lex_key, lex_length)
+    select to_theme, t.id, t.subject, t.session_id, t.parent_session_id, case when t.late then t.behind else t.position end,
+           t.role, t.speaker, t.content, t.content_hash, t.occurrence, t.origin, t.embed, t.metadata, t.ts, t.created_at,
+           t.operation, t.lex, t.lex_key, t.lex_length
+      from told t
+        on conflict do nothing
+    returning id, subject, session_id)
+  select coalesce(array_agg(s.id), '{}'),
+         coalesce(array_agg(s.id) filter (where encode(s.subject, 'hex') || ' ' || s.session_id = any (mixed)), '{}')
+    into moved, anew from stored s;
+  perform hermes_memory.index_rows(to_theme, moved);
+  perform hermes_memory.move_vectors(from_theme, to_theme, array(select u.id from unnest(moved) as u(id) where u.id <> all (anew)));
+  perform hermes_memory.embed_anew(to_theme, anew);
+  perform hermes_memory.forget_vectors(from_theme, ids);
+  delete from hermes_memory.embedding_jobs j where j.agent_identity = from_theme and j.row_id = any (ids);
+  get diagnostics jobs = row_count;
+  sessions := 0;
+  for talk in
+    with gone as (
+      delete from hermes_memory.conversations c where c.agent_identity = from_theme and c.id = any (ids)
+      returning c.subject, c.session_id)
+    select g.subject, g.session_id, count(*) as gone from gone g group by g.subject, g.session_id
+     order by g.subject, g.session_id
+  loop
+    turns := coalesce(turns, 0) + talk.gone;
+    update hermes_memory.sessions s
+       set turns = greatest(s.turns, (select max(c.position) + 1 from hermes_memory.conversations c
+                                       where c.agent_identity = to_theme and c.subject = talk.subject
+                                         and c.session_id = talk.session_id))
+     where s.agent_identity = to_theme and s.subject = talk.subject and s.session_id = talk.session_id;
+    delete from hermes_memory.sessions s
+     where s.agent_identity = from_theme and s.subject = talk.subject and s.session_id = talk.session_id
+       and not exists (select from hermes_memory.conversations c
+                        where c.agent_identity = from_theme and c.subject = s.subject and c.session_id = s.session_id);
+    if found then
+      sessions := sessions + 1;
+      if encode(talk.subject, 'hex') || ' ' || talk.session_id = any (mixed) then
+        perform hermes_memory.order_session(to_theme, talk.subject, talk.session_id);
+      end if;
+    end if;
+  end loop;
+  turns := coalesce(turns, 0);
+  merged_turns := turns - cardinality(moved);
+end $$;
+
+-- Vectors whose rows are gone, over all generations: counts them, or removes up to so many and counts those.
+create function hermes_memory.orphaned_vectors(most int, remove boolean) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  vectors record;
+  found bigint;
+  total bigint := 0;
+begin
+  for vectors in
+    select k.kind || m.generation as name, k.rows from hermes_memory.embedding_models m
+     cross join (values ('entry_vectors_g', 'memory_entries'), ('turn_vectors_g', 'conversations')) as k(kind, rows)
+     order by 1
+  loop
+    if remove then
+      execute format('with doomed as materialized (
+                        select v.row_id, v.agent_identity, v.part from hermes_memory.%1$I v
+                         where not exists (select from hermes_memory.%2$I r
+                                            where r.id = v.row_id and r.agent_identity = v.agent_identity) limit $1),
+                      gone as (
+                        delete from hermes_memory.%1$I v using doomed d
+                         where v.row_id = d.row_id and v.agent_identity = d.agent_identity and v.part = d.part
+                        returning 1)
+                      select count(*) from gone', vectors.name, vectors.rows)
+        into found using most - total;
+    else
+      execute format('select count(*) from hermes_memory.%1$I v
+                       where not exists (select from hermes_memory.%2$I r
+                                          where r.id = v.row_id and r.agent_identity = v.agent_identity)',
+                     vectors.name, vectors.rows) into found;
+    end if;
+    total := total + found;
+    exit when remove and total >= most;
+  end loop;
+  return total;
+end $$;
+
+-- How many rows are to have a vector of a generation that is fed, and neither have one nor wait for it.
+create function hermes_memory.count_lacking_rows() returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  lacking record;
+  found bigint;
+  total bigint := 0;
+begin
+  for lacking in
+    select m.generation, k.kind || '_vectors_g' || m.generation as vectors, k.rows, k.wanted
+      from hermes_memory.embedding_models m
+     cross join (values ('entry', 'memory_entries', 'true'), ('turn', 'conversations', 'r.embed')) as k(kind, rows, wanted)
+     where m.fed
+  loop
+    execute format('select count(*) from hermes_memory.%1$I r
+                     where %3$s
+                       and not exists (select from hermes_memory.%2$I v
+                                        where v.row_id = r.id and v.agent_identity = r.agent_identity)
+                       and not exists (select from hermes_memory.embedding_jobs j
+                                        where j.agent_identity = r.agent_identity and j.row_id = r.id
+                                          and j.generation = $1)', lacking.rows, lacking.vectors, lacking.wanted)
+      into found using lacking.generation;
+    total := total + found;
+  end loop;
+  return total;
+end $$;
+
+-- Lets such rows of one generation and kind wait for their vectors, of the up to so many that come next by their ids.
+-- Returns how many, and the last id that was looked at; null when there were no more.
+create function hermes_memory.queue_lacking_rows(of_generation int, of_kind text, after uuid, most int,
+                                                 out queued bigint, out last uuid)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format('with page as materialized (
+                    select r.agent_identity, r.id, r.subject, r.content_hash, %3$s as wanted from hermes_memory.%1$I r
+                     where $2 is null or r.id > $2 order by r.id limit $3),
+                  queued as (
+                    insert into hermes_memory.embedding_jobs
+                      (agent_identity, row_id, generation, subject, kind, content_hash, not_before)
+                    select p.agent_identity, p.id, $1, p.subject, $4, p.content_hash, now() from page p
+                     where p.wanted and not exists (
+                           select from hermes_memory.%2$I v where v.row_id = p.id and v.agent_identity = p.agent_identity)
+                     order by p.agent_identity, p.id
+                        on conflict (agent_identity, row_id, generation) do nothing
+                    returning 1)
+                  select (select count(*) from queued), (select p.id from page p order by p.id desc limit 1)',
+                 case of_kind when 'entry' then 'memory_entries' else 'conversations' end,
+                 of_kind || '_vectors_g' || of_generation, case of_kind when 'entry' then 'true' else 'r.embed' end)
+    into queued, last using of_generation, after, most, of_kind;
+end $$;
+
+-- What is pruned leaves its places empty, so turns are counted and no longer read off the next place of their session.
+create or replace function hermes_memory.theme_counts()
+returns table (theme text, governed boolean, entries bigint, turns bigint, sessions bigint, subjects bigint,
+               first_seen_at timestamptz, last_seen_at timestamptz)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with held as (
+    select e.agent_identity as theme, e.subject, count(*) as entries, 0::bigint as sessions, 0::bigint as turns
+      from hermes_memory.memory_entries e group by 1, 2
+     union all
+    select s.agent_identity, s.subject, 0, count(*), 0 from hermes_memory.sessions s group by 1, 2
+     union all
+    select c.agent_identity, c.subject, 0, 0, count(*) from hermes_memory.conversations c group by 1, 2)
+  select a.agent_identity, g.theme is not null, coalesce(sum(h.entries), 0)::bigint, coalesce(sum(h.turns), 0)::bigint,
+         coalesce(sum(h.sessions), 0)::bigint, count(distinct h.subject) filter (where h.subject <> ''),
+         a.first_seen_at, a.last_seen_at
+    from hermes_memory.memory_agents a
+    left join hermes_memory.sinks g on g.theme = a.agent_identity
+    left join held h on h.theme = a.agent_identity
+   group by a.agent_identity, g.theme, a.first_seen_at, a.last_seen_at
+   order by a.agent_identity
+$$;
+
+create or replace view hermes_memory.v_agent_memory with (security_invoker = true) as
+select a.agent_identity, a.first_seen_at, a.last_seen_at, e.entries, s.sessions, c.turns, d.delegations, d.last_child
+  from hermes_memory.memory_agents a
+ cross join lateral (select count(*) as entries from hermes_memory.memory_entries m
+                      where m.agent_identity = a.agent_identity) e
+ cross join lateral (select count(*) as sessions from hermes_memory.sessions n
+                      where n.agent_identity = a.agent_identity) s
+ cross join lateral (select count(*) as turns from hermes_memory.conversations t
+                      where t.agent_identity = a.agent_identity) c
+ cross join lateral (select count(*) as delegations,
+                            (array_agg(g.child_identity order by g.created_at desc))[1] as last_child
+                       from hermes_memory.memory_agent_edges g where g.agent_identity = a.agent_identity) d;

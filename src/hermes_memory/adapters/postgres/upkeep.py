@@ -1,0 +1,130 @@
+"""Runs maintenance on Postgres: each step a transaction of its own, which notes in the log what it did."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, LiteralString, Protocol, TypeAlias, TypeVar
+from uuid import UUID, uuid4
+
+import anyio
+import asyncpg
+
+from hermes_memory.adapters.postgres.administrator import Administrator
+from hermes_memory.domain.errors import StoreBusy
+from hermes_memory.domain.model import Json
+from hermes_memory.ports.maintenance import Step
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.pool import Connection
+
+Answer = TypeVar("Answer")
+Work: TypeAlias = "Callable[[Connection], Awaitable[Answer]]"
+
+ROWS_A_STEP: Final = 2_000
+ATTEMPTS: Final = 20
+PAUSE_SECONDS: Final = 0.1
+COLLISIONS: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError)
+"""What a step meets that came upon a writer. Tried again, it succeeds."""
+
+BEGIN: Final[LiteralString] = """
+insert into hermes_memory.memory_maintenance_log (id, verb, detail)
+values ($1, $2, $3::text::jsonb || '{"counts": {}, "finished": false}')"""
+ADD: Final[LiteralString] = """
+update hermes_memory.memory_maintenance_log l
+   set affected = l.affected + $3,
+       detail = jsonb_set(l.detail, '{counts}', (
+         select coalesce(jsonb_object_agg(n.name, n.count), '{}')
+           from (select c.key as name, sum(c.value::bigint) as count
+                   from (select * from jsonb_each_text(l.detail -> 'counts')
+                         union all select * from jsonb_each_text($2::text::jsonb)) c
+                  group by c.key) n))
+ where l.id = $1"""
+END: Final[LiteralString] = """
+update hermes_memory.memory_maintenance_log
+   set detail = detail || jsonb_build_object('finished', true, 'remaining', $2::text::jsonb)
+ where id = $1"""
+
+# One step at a time, of all operators: two who did the same at once would wait for each other's rows, or meet.
+ALONE: Final[LiteralString] = """
+set local lock_timeout = 120000; select pg_advisory_xact_lock(hashtextextended('hermes_memory maintenance', 9))"""
+
+
+class Job(Protocol):
+    """What there is to do, within a transaction with the owner's rights."""
+
+    verb: str
+
+    @property
+    def detail(self) -> Mapping[str, Json]:
+        """What exactly, as it may be kept."""
+        ...
+
+    async def count(self, connection: Connection) -> Mapping[str, int]:
+        """Count what there is to do."""
+        ...
+
+    async def step(self, connection: Connection) -> Step:
+        """Do a bounded part of it. Called again after a rollback it does the same."""
+        ...
+
+
+class PostgresUpkeep:
+    """`Upkeep` on Postgres.
+
+    Args:
+        administrator: A connection with the owner's rights.
+        job: What there is to do.
+    """
+
+    def __init__(self, administrator: Administrator, job: Job) -> None:
+        self._administrator = administrator
+        self._job = job
+        self._log: UUID | None = None
+
+    async def count(self) -> Mapping[str, int]:
+        """Count what there is to do; see `Upkeep.count`."""
+        async with self._administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
+            return await self._job.count(connection)
+
+    async def begin(self) -> UUID:
+        """Note that it begins; see `Upkeep.begin`."""
+        log = self._log = uuid4()
+        detail = json.dumps(dict(self._job.detail))
+        await self._repeat(lambda connection: connection.execute(BEGIN, log, self._job.verb, detail))
+        return log
+
+    async def step(self) -> Step:
+        """Do a part, and note it in the same transaction; see `Upkeep.step`."""
+        return await self._repeat(self._noted_step)
+
+    async def end(self, remaining: Mapping[str, int]) -> None:
+        """Note that it was carried through; see `Upkeep.end`."""
+        left = json.dumps({name: count for name, count in remaining.items() if count})
+        await self._repeat(lambda connection: connection.execute(END, self._log, left))
+
+    async def _noted_step(self, connection: Connection) -> Step:
+        await connection.execute(ALONE)
+        step = await self._job.step(connection)
+        if done := {name: count for name, count in step.counts.items() if count}:
+            await connection.execute(ADD, self._log, json.dumps(done), sum(done.values()))
+        return step
+
+    async def _repeat(self, work: Work[Answer]) -> Answer:
+        """Work in a transaction, again when it meets another one."""
+        for attempt in range(ATTEMPTS):
+            try:
+                async with self._administrator.transaction() as connection:
+                    return await work(connection)
+            except COLLISIONS as error:
+                if attempt == ATTEMPTS - 1:
+                    raise StoreBusy("others change the same all the time: run it again later") from error
+                await anyio.sleep(random.uniform(0, PAUSE_SECONDS))  # noqa: S311 - lets one of two pass, guards nothing
+        raise AssertionError("the last attempt either returns or raises")
+
+
+async def number(connection: Connection, statement: LiteralString, *values: Any) -> int:
+    """Return the one number that a statement answers."""
+    found: int | None = await connection.fetchval(statement, *values)
+    return found or 0

@@ -1,0 +1,131 @@
+"""Maintaining the memory of a home, with an operator's rights on its database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Final, assert_never
+
+from hermes_memory.adapters.postgres.administrator import Administrator
+from hermes_memory.adapters.postgres.backfilling import Backfilling
+from hermes_memory.adapters.postgres.cleaning import Cleaning
+from hermes_memory.adapters.postgres.granting import PostgresGranting
+from hermes_memory.adapters.postgres.pruning import Pruning
+from hermes_memory.adapters.postgres.remapping import Remapping
+from hermes_memory.adapters.postgres.upkeep import Job, PostgresUpkeep
+from hermes_memory.application.maintaining import Maintaining
+from hermes_memory.application.spool_desk import walk
+from hermes_memory.application.worker import call_aside
+from hermes_memory.bootstrap.administration import administered
+from hermes_memory.bootstrap.home import identity_policy, installation_secret
+from hermes_memory.bootstrap.spools import existing_spool
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.identity import HostIdentity, resolve
+from hermes_memory.domain.maintenance import Backfill, Chore, Cleanup, Prune, Remap, Report
+from hermes_memory.domain.model import DEFAULT_THEME, Theme
+from hermes_memory.settings import Settings
+
+UNKNOWN: Final = "there is no theme {!r}: `hermes-memory themes` lists them"
+WAITING: Final = (
+    "nothing was moved: {} writes for {!r} wait in this home's spool, and a change among them would miss what had "
+    "moved: let them be delivered first (`hermes-memory spool status`)"
+)
+ARRIVING: Final = (
+    "agents that still go by {0!r} go on writing there until they are renamed, or `identity_aliases` maps {0!r} to "
+    "{1!r}: run it again afterwards, it moves what came in"
+)
+GRANTS_STAY: Final = (
+    "{} grants name {!r} and stay as they are, since {!r} has memories of its own, which they would open too:"
+    " --with-grants carries them over"
+)
+SEALED: Final = (
+    "what was sealed of {!r} stays proven under its old seals; its changes are sealed anew with those of {!r}"
+)
+
+
+async def maintain(
+    settings: Settings,
+    admin_dsn: str | None,
+    chore: Chore,
+    *,
+    execute: bool,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Report:
+    """Carry out a piece of maintenance, or tell what it would do.
+
+    Args:
+        admin_dsn: Address with a login that may act as the owner. The embedded database needs none.
+        execute: Whether to do it.
+        progress: Told how many rows each step changed.
+
+    Raises:
+        ConfigurationError: The login is not fit.
+        InvalidInput: A theme cannot be moved to.
+        StoreUnavailable, SchemaNotApplied: The database does not serve.
+    """
+    if isinstance(chore, Remap):
+        require_reachable(settings, chore.target)
+    async with administered(settings, admin_dsn) as administrator:
+        job = _job(chore)
+        work = Maintaining(PostgresUpkeep(administrator, job), verb=job.verb, detail=job.detail, progress=progress)
+        notes = await _notes(administrator, chore)
+        waiting = await call_aside(lambda: _waiting(settings, chore.source)) if isinstance(chore, Remap) else 0
+        if waiting and isinstance(chore, Remap):
+            return await work.preview([WAITING.format(waiting, chore.source), *notes])
+        return await (work.execute(notes) if execute else work.preview(notes))
+
+
+def require_reachable(settings: Settings, theme: Theme) -> None:
+    """Require that an agent of this name would come to have this theme.
+
+    Raises:
+        InvalidInput: The name leads elsewhere: it is an alias, not allowed, a benchmark's, or the key of somebody.
+        ConfigurationError: The settings of the home cannot be used.
+    """
+    told = HostIdentity(agent_identity=theme)
+    found = resolve(told, identity_policy(settings), installation_secret(settings))
+    if theme not in {DEFAULT_THEME, found.theme}:
+        raise InvalidInput(
+            f"no agent could reach a theme {theme!r}: by this home's settings an agent of that name has the theme "
+            f"{found.theme!r} ({found.reason.value})",
+            field="to",
+        )
+
+
+def _job(chore: Chore) -> Job:
+    match chore:
+        case Prune():
+            return Pruning(chore)
+        case Cleanup():
+            return Cleaning(chore)
+        case Remap():
+            return Remapping(chore)
+        case Backfill():
+            return Backfilling(chore)
+        case _:
+            assert_never(chore)
+
+
+async def _notes(administrator: Administrator, chore: Chore) -> list[str]:
+    """Say what the operator has to know besides."""
+    granting = PostgresGranting(administrator)
+    if isinstance(chore, Prune) and chore.theme is not None:
+        known = {each.theme for each in await granting.themes()}
+        return [] if chore.theme in known else [UNKNOWN.format(chore.theme)]
+    if not isinstance(chore, Remap):
+        return []
+    themes = {each.theme for each in await granting.themes()}
+    notes = [] if chore.source in themes else [UNKNOWN.format(chore.source)]
+    named = [each for each in await granting.grants() if chore.source in {each.grant.reader, each.grant.source}]
+    if named and chore.target in themes and not chore.grants:
+        notes.append(GRANTS_STAY.format(len(named), chore.source, chore.target))
+    return [*notes, ARRIVING.format(chore.source, chore.target), SEALED.format(chore.source, chore.target)]
+
+
+def _waiting(settings: Settings, theme: Theme) -> int:
+    """Count the writes for a theme that this home has not delivered yet, dead letters not among them."""
+    with closing(existing_spool(settings)) as spool:
+        return sum(
+            kept.operation is not None and kept.buried_at is None and kept.operation.stamp.caller.theme == theme
+            for kept in walk(spool)
+        )

@@ -1,0 +1,474 @@
+"""Maintenance, in memory and on a real Postgres: what was foretold is done, and rows and index fit each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import anyio
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from hermes_memory.adapters.postgres.administrator import Administrator, administrator
+from hermes_memory.adapters.postgres.backfilling import Backfilling
+from hermes_memory.adapters.postgres.cleaning import Cleaning
+from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.pruning import Pruning
+from hermes_memory.adapters.postgres.remapping import Remapping
+from hermes_memory.adapters.postgres.seals import PostgresSeals
+from hermes_memory.adapters.postgres.store import PostgresStore
+from hermes_memory.adapters.postgres.upkeep import Job, PostgresUpkeep
+from hermes_memory.domain.chain import Flaw, Head, verify
+from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
+from hermes_memory.domain.model import Caller, CurrentScope, Kind, SessionId, Subject, Theme
+from hermes_memory.domain.operations import Operation, RecordDelegation
+from hermes_memory.ports.reading import SearchSpace
+from hermes_memory.testing.making import (
+    ANA,
+    HOME,
+    add,
+    by_content,
+    record,
+    remove,
+    replace,
+    said,
+    stamp,
+)
+from hermes_memory.testing.upkeep_contract import UpkeepContract, UpkeepUnderTest, carry_out, counted
+from tests.contract.test_store_inmemory import Levers
+from tests.support.index_and_rows import GAPS, INDEX_AND_ROWS
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import ANALYZE, Installation, migrated
+
+OLD: Final = Theme("old name")
+NEW: Final = Theme("new name")
+LONG_AGO: Final = datetime(2020, 1, 1, tzinfo=UTC)
+BETWEEN: Final = datetime(2022, 1, 1, tzinfo=UTC)
+LATELY: Final = datetime(2024, 1, 1, tzinfo=UTC)
+MOVE: Final = Remap(source=OLD, target=NEW)
+CHUNK: Final = (1.0, 0.0, 0.0, 0.0)
+STALE: Final = """
+select count(*) from hermes_memory.turn_vectors_g1 v
+ where not exists (select from hermes_memory.conversations c
+                    where c.id = v.row_id and c.agent_identity = v.agent_identity)"""
+TALK_IN_ORDER: Final = """
+select content from hermes_memory.conversations where session_id = 'talk' and subject = '' order by position"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TestServer]:
+    with TestServer() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def template(server: TestServer) -> AsyncIterator[Installation]:
+    async with migrated(server) as installation:
+        yield installation
+
+
+@pytest_asyncio.fixture
+async def database(template: Installation) -> AsyncIterator[Installation]:
+    async with template.copy() as copied:
+        yield copied
+
+
+class TestInMemoryUpkeep(UpkeepContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    async def kept_up(self) -> UpkeepUnderTest:
+        levers = Levers()
+
+        async def lose_jobs() -> None:
+            levers.store.lose_jobs()
+
+        return UpkeepUnderTest(
+            store=levers.under_test(), prune=levers.store.prune, backfill=levers.store.backfill, lose_jobs=lose_jobs
+        )
+
+
+class TestPostgresUpkeep(UpkeepContract):
+    """Every promise, kept by Postgres, in steps of a few rows."""
+
+    @pytest_asyncio.fixture
+    async def kept_up(self, database: Installation) -> AsyncIterator[UpkeepUnderTest]:
+        async def lose_jobs() -> None:
+            await database.administer("delete from hermes_memory.embedding_jobs")
+
+        async with database.under_test() as store, administrator(database.admin_dsn) as opened:
+            yield UpkeepUnderTest(
+                store=store,
+                prune=lambda prune: PostgresUpkeep(opened, Pruning(prune, rows=3)),
+                backfill=lambda backfill: PostgresUpkeep(opened, Backfilling(backfill, rows=1)),
+                lose_jobs=lose_jobs,
+            )
+        assert await database.administer(INDEX_AND_ROWS) == 0
+        assert await database.administer(STALE) == 0
+
+
+@asynccontextmanager
+async def upkeep(database: Installation, job: Job) -> AsyncIterator[PostgresUpkeep]:
+    async with administrator(database.admin_dsn) as opened:
+        yield PostgresUpkeep(opened, job)
+
+
+async def foretold_and_done(database: Installation, make: Callable[[], Job]) -> tuple[dict[str, int], dict[str, int]]:
+    """Do a job in steps, and return what was foretold of it and what it did; nothing is left of it."""
+    async with upkeep(database, make()) as work:
+        foretold = dict(await counted(work))
+        done = dict(await carry_out(work))
+        assert await counted(work) == {}
+    assert await database.administer(INDEX_AND_ROWS) == 0
+    return foretold, done
+
+
+async def flaws(database: Installation, heads: Sequence[Head] = ()) -> list[Flaw]:
+    async with administrator(database.admin_dsn) as opened:
+        return [flaw async for theme, links, seals in histories(opened) for flaw in verify(theme, links, seals, heads)]
+
+
+async def embed(store: PostgresStore) -> None:
+    while jobs := await store.queue.claim(200, lease=60):
+        await store.queue.complete({job.row: [CHUNK] for job in jobs}, jobs)
+
+
+async def found(store: PostgresStore, word: str, caller: Caller) -> set[str]:
+    """Search by one word."""
+    matches = await store.search.by_text(
+        caller, SearchSpace(scope=CurrentScope(), kinds=frozenset(Kind)), ANALYZE(word), limit=500, timeout=60
+    )
+    return {hit.row.content for hit in matches.hits}
+
+
+def of(theme: Theme, session: str = "talk", subject: Subject | None = None) -> Caller:
+    return Caller(theme=theme, session=SessionId(session), subject=subject)
+
+
+def world(theme: Theme) -> list[Operation]:
+    """Return writes of every kind, of an agent and of somebody it talks with."""
+    desk, hers = of(theme), of(theme, "hers", ANA)
+    return [
+        add("launch on 3 May", desk, source=HOME),
+        add("draft", desk),
+        replace(by_content("draft"), "final", desk),
+        add("passing", desk),
+        remove(by_content("passing"), desk),
+        add("tea is green", hers),
+        record(*(said(f"talk {n} common word", at=LATELY + timedelta(minutes=n)) for n in range(70)), caller=desk),
+        record(*(said(f"hers {n} common word", at=LATELY + timedelta(minutes=n)) for n in range(9)), caller=hers),
+        RecordDelegation(stamp=stamp(desk), child_session=SessionId("child"), child_theme=theme, task="t", result="r"),
+    ]
+
+
+async def test_a_theme_moves_with_everything_that_is_its(database: Installation) -> None:
+    async with database.store() as store:
+        await store.delivery.apply(world(OLD))
+        await embed(store)
+        await store.delivery.apply([add("not embedded yet", of(OLD))])
+        heads = [made.head for made in await PostgresSeals(store.pool).seal(1_000)]
+        await grant(database, "sales", OLD)
+        await grant(database, OLD, "sales")
+        before = {word: await found(store, word, of(OLD)) for word in ("launch", "common", "final")}
+        history = await changes(database, OLD)
+        foretold, done = await foretold_and_done(database, lambda: Remapping(MOVE, rows=7))
+        after = {word: await found(store, word, of(NEW)) for word in ("launch", "common", "final")}
+        hers = await found(store, "tea", of(NEW, "hers", ANA))
+        nothing = await found(store, "common", of(OLD))
+        turns = await store.queue.claim(500, lease=60)
+        heads += [made.head for made in await PostgresSeals(store.pool).seal(1_000)]
+
+    assert foretold == done
+    expected = {"entries": 4, "turns": 79, "sessions": 3, "delegations": 1, "named": 1, "changes": 7, "themes": 1}
+    assert {name: done.get(name) for name in expected} == expected
+    assert (done["grants"], done["vectors"], done["jobs"], done.get("merged_entries")) == (2, 82, 1, None)
+    assert after == before
+    assert hers == {"tea is green"}
+    assert nothing == set()
+    assert [job.text for job in turns] == ["not embedded yet"]
+    assert await changes(database, NEW) == history
+    assert await flaws(database, heads) == []
+    assert {head.theme for head in heads} == {OLD, NEW}
+    assert await left(database, OLD) == {"inbox", "history", "seals"}
+    assert await database.administer(GAPS) == 0
+    assert await rows(database, "select reader, source from hermes_memory.theme_grants order by 1") == [
+        (NEW, "sales"),
+        ("sales", NEW),
+    ]
+    assert await rows(database, "select agent_identity, child_identity from hermes_memory.memory_agent_edges") == [
+        (NEW, NEW)
+    ]
+
+
+async def test_what_both_themes_have_becomes_one(database: Installation) -> None:
+    shared = [said(f"turn {n} common", at=LATELY + timedelta(minutes=n)) for n in range(6)]
+    async with database.store() as store:
+        await store.delivery.apply(
+            [
+                add("launch", of(OLD), source=HOME),
+                add("only old", of(OLD)),
+                record(*shared[:4], caller=of(OLD)),
+                record(said("a talk of its own"), caller=of(OLD, "own")),
+            ]
+        )
+        kept = await store.delivery.apply([add("launch", of(NEW)), record(*shared[3:], caller=of(NEW))])
+        await embed(store)
+        foretold, done = await foretold_and_done(database, lambda: Remapping(MOVE, rows=2))
+        waiting = {job.text: job.context for job in await store.queue.claim(500, lease=60)}
+        entries = await rows(
+            database, "select id, content, source from hermes_memory.memory_entries where agent_identity = $1", NEW
+        )
+        merged = await database.administer(
+            "select count(*) from hermes_memory.history where agent_identity = $1 and merged_into = $2",
+            NEW,
+            kept[0].row,
+        )
+        told = await rows(
+            database,
+            "select position, content from hermes_memory.conversations where session_id = 'talk' order by position",
+        )
+        await PostgresSeals(store.pool).seal(1_000)
+
+    assert foretold == done
+    assert (done["entries"], done["merged_entries"], done["turns"], done["merged_turns"]) == (2, 1, 5, 1)
+    assert {(content, source) for _, content, source in entries} == {("launch", HOME), ("only old", None)}
+    assert (kept[0].row, "launch", HOME) in entries
+    assert merged == 1
+    assert told == [(n, f"turn {n} common") for n in range(6)]
+    assert waiting["turn 3 common"] == "turn 2 common"
+    assert "a talk of its own" not in waiting
+    assert await flaws(database) == []
+    assert await database.administer(GAPS) == 0
+    assert await database.administer(STALE) == 0
+
+
+async def test_what_comes_in_under_the_old_name_afterwards_moves_with_the_next_run(database: Installation) -> None:
+    operations = world(OLD)
+    async with database.store() as store:
+        await store.delivery.apply(operations)
+        await foretold_and_done(database, lambda: Remapping(MOVE, rows=30))
+        replayed = await store.delivery.apply(operations)
+        nothing, _ = await foretold_and_done(database, lambda: Remapping(MOVE))
+        later = [said(f"late {n} common word", at=LATELY + timedelta(days=1, minutes=n)) for n in range(5)]
+        await store.delivery.apply([record(*later, caller=of(OLD)), add("late entry", of(OLD))])
+        _, done = await foretold_and_done(database, lambda: Remapping(MOVE))
+        talk = await rows(database, TALK_IN_ORDER)
+
+    assert len(replayed) == len(operations)
+    assert nothing == {}
+    assert (done["turns"], done["entries"]) == (5, 1)
+    assert [content for (content,) in talk[-6:]] == [
+        "talk 69 common word",
+        *(f"late {n} common word" for n in range(5)),
+    ]
+    assert await database.administer(GAPS) == 0
+
+
+async def grant(database: Installation, reader: str, source: str) -> None:
+    await database.administer("insert into hermes_memory.theme_grants (reader, source) values ($1, $2)", reader, source)
+
+
+async def rows(database: Installation, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    connection = await asyncpg.connect(database.admin_dsn)
+    try:
+        return [tuple(record) for record in await connection.fetch(statement, *values)]
+    finally:
+        await connection.close()
+
+
+async def changes(database: Installation, theme: Theme) -> list[tuple[Any, ...]]:
+    """Return what the history of a theme tells."""
+    return await rows(
+        database,
+        """select id, row_id, subject, change, old_content, new_content, said_at, recorded_at, metadata
+             from hermes_memory.history
+            where agent_identity = $1 and erasure is null and change <> 'erased' order by id""",
+        theme,
+    )
+
+
+async def left(database: Installation, theme: Theme) -> set[str]:
+    """Return the tables that have rows of a theme, or name it."""
+    tables = await rows(
+        database,
+        """select c.relname from pg_class c where c.relnamespace = 'hermes_memory'::regnamespace
+              and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'memory_maintenance_log'""",
+    )
+    return {
+        table
+        for (table,) in tables
+        if await database.administer(
+            f"select exists (select from hermes_memory.{table} t where strpos(t::text, $1) > 0)", theme
+        )
+    }
+
+
+async def test_a_cleanup_removes_what_nothing_refers_to_and_nothing_else(database: Installation) -> None:
+    async with database.store() as store:
+        await store.delivery.apply(world(OLD))
+        await embed(store)
+        await store.delivery.apply([add("not embedded yet", of(NEW))])
+        clean, _ = await foretold_and_done(database, cleaning)
+        await orphan(database)
+        found_before = await found(store, "common", of(OLD))
+        async with upkeep(database, cleaning()) as work:
+            foretold = dict(await counted(work))
+            done = dict(await carry_out(work))
+            again = dict(await counted(work))
+        found_after = await found(store, "common", of(OLD))
+        await PostgresSeals(store.pool).seal(1_000)
+
+    assert clean == {}
+    assert foretold == done
+    # Of the history of what was forgotten: that it was noted and that it was removed.
+    assert done == {"operations": 4, "vectors": 3, "jobs": 2, "blocks": 3, "grants": 1, "forgotten": 2, "log": 2}
+    assert again == {}
+    assert found_after == found_before
+    assert await database.administer(INDEX_AND_ROWS) == 0
+    assert await flaws(database) == []
+    assert await database.administer("select count(*) from hermes_memory.embedding_jobs") == 1
+    assert await database.administer("select count(*) from hermes_memory.theme_grants") == 1
+
+
+def cleaning() -> Cleaning:
+    lately = datetime.now(UTC) - timedelta(days=30)
+    return Cleaning(Cleanup(operations_before=lately, log_before=lately), rows=2, read=40)
+
+
+async def orphan(database: Installation) -> None:
+    """Leave something of every kind that nothing refers to."""
+    await database.administer_all("""
+        update hermes_memory.inbox set applied_at = now() - interval '40 days'
+         where operation in (select i.operation from hermes_memory.inbox i where i.agent_identity = 'old name' limit 4);
+        insert into hermes_memory.turn_vectors_g1 (agent_identity, row_id, embedding)
+        select 'old name', gen_random_uuid(), '[1,0,0,0]' from generate_series(1, 2);
+        insert into hermes_memory.entry_vectors_g1 (agent_identity, row_id, target, embedding)
+        values ('gone', gen_random_uuid(), 'memory', '[1,0,0,0]');
+        insert into hermes_memory.embedding_jobs (agent_identity, row_id, generation, kind, content_hash, not_before)
+        values ('old name', gen_random_uuid(), 1, 'turn', sha256('x'), now()),
+               ('gone', gen_random_uuid(), 7, 'entry', sha256('x'), now());
+        insert into hermes_memory.term_blocks (agent_identity, shelf, lexeme, hi, n, packed)
+        values ('gone', 'turn', '', 0, 1, array[3]), ('gone', 'turn', 'word', 1.5, 1, array[1::bigint << 32]),
+               ('old name', 'turn', 'zebra', 1.5, 2, array[1::bigint << 40, 1::bigint << 41]);
+        insert into hermes_memory.theme_grants (reader, source, expires_at)
+        values ('a', 'old name', now() - interval '1 hour'), ('b', 'old name', now() + interval '1 hour');
+        update hermes_memory.installation set forgotten_days = 0;
+        insert into hermes_memory.memory_maintenance_log (id, verb, at)
+        select gen_random_uuid(), 'erase', now() - interval '40 days' from generate_series(1, 2)""")
+
+
+async def test_two_who_do_the_same_share_the_work(database: Installation) -> None:
+    async with database.store() as store:
+        await store.delivery.apply([*world(OLD), *world(NEW)[:3]])
+        await embed(store)
+        await database.administer("delete from hermes_memory.turn_vectors_g1")
+    for make in (
+        lambda: Backfilling(Backfill(), rows=20),
+        lambda: Pruning(Prune(before=LATELY + timedelta(minutes=30)), rows=5),
+        lambda: Remapping(MOVE, rows=6),
+    ):
+        async with upkeep(database, make()) as one, upkeep(database, make()) as other:
+            foretold = await counted(one)
+            done: list[Counter[str]] = []
+
+            async def work(each: PostgresUpkeep, into: list[Counter[str]]) -> None:
+                into.append(Counter(await carry_out(each)))
+
+            async with anyio.create_task_group() as both:
+                both.start_soon(work, one, done)
+                both.start_soon(work, other, done)
+
+            assert dict(sum(done, Counter())) == foretold
+            assert await counted(one) == {}
+        assert await database.administer(INDEX_AND_ROWS) == 0
+        assert await database.administer(STALE) == 0
+
+
+class Dying(Administrator):
+    """Loses its connection, as a killed process does, in the transaction of this number before it commits."""
+
+    def __init__(self, connection: asyncpg.Connection[asyncpg.Record], *, dies_in: int) -> None:
+        super().__init__(connection)
+        self._left = dies_in
+
+    @asynccontextmanager
+    async def transaction(self, **options: Any) -> AsyncIterator[Any]:
+        async with super().transaction(**options) as connection:
+            yield connection
+            self._left -= 1
+            if self._left == 0:
+                connection.terminate()
+
+
+async def test_what_was_broken_off_anywhere_is_finished_by_the_next_and_on_record(database: Installation) -> None:
+    async with database.store() as store:
+        await store.delivery.apply(world(OLD))
+        await store.delivery.apply(
+            [record(said("turn of the new", at=LONG_AGO), caller=of(NEW)), add("final", of(NEW))]
+        )
+        await embed(store)
+        before = {word: await found(store, word, of(OLD)) for word in ("common", "launch", "final")}
+        for dies_in in (2, 3, 5, 7, 9):
+            connection = await asyncpg.connect(database.admin_dsn)
+            with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
+                await carry_out(PostgresUpkeep(Dying(connection, dies_in=dies_in), Remapping(MOVE, rows=9)))
+            assert await database.administer(INDEX_AND_ROWS) == 0
+            both = {word: await found(store, word, of(OLD)) | await found(store, word, of(NEW)) for word in before}
+            assert both == before
+        await foretold_and_done(database, lambda: Remapping(MOVE, rows=9))
+        talk = await rows(database, TALK_IN_ORDER)
+        await PostgresSeals(store.pool).seal(1_000)
+    logged = await rows(
+        database,
+        """select affected, (detail ->> 'finished')::boolean, (detail -> 'counts' ->> 'turns')::int
+             from hermes_memory.memory_maintenance_log where verb = 'remap' order by at""",
+    )
+
+    assert [content for (content,) in talk] == ["turn of the new", *(f"talk {n} common word" for n in range(70))]
+    assert sum(turns or 0 for _, _, turns in logged) == 79
+    assert len(logged) == 6
+    assert await flaws(database) == []
+    assert await database.administer(GAPS) == 0
+
+
+async def test_writers_go_on_while_their_theme_moves_and_nothing_is_lost(database: Installation) -> None:
+    async with database.store() as store:
+        await store.delivery.apply(world(OLD))
+        stop = anyio.Event()
+        written: list[str] = []
+
+        async def write() -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                for theme in (OLD, NEW):
+                    turn = record(said(f"{theme} says {number}"), caller=of(theme))
+                    await store.delivery.apply([turn, add(f"{theme} notes {number}", of(theme))])
+                    written.extend((f"{theme} says {number}", f"{theme} notes {number}"))
+                await embed(store)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            with anyio.fail_after(60):
+                while len(written) < 8:
+                    await anyio.sleep(0.01)
+            async with upkeep(database, Remapping(MOVE, rows=10)) as work:
+                await carry_out(work)
+            stop.set()
+        await foretold_and_done(database, lambda: Remapping(MOVE))
+        kept = {text for (text,) in await rows(database, "select content from hermes_memory.memory_rows")}
+
+    assert set(written) <= kept
+    assert await left(database, OLD) <= {"inbox", "history", "seals", *holding_names()}
+    assert await database.administer(INDEX_AND_ROWS) == 0
+    assert await database.administer(GAPS) == 0
+    assert await database.administer(STALE) == 0
+
+
+def holding_names() -> set[str]:
+    """Return the tables whose texts name the theme, since the writers say its name."""
+    return {"conversations", "memory_entries"}
