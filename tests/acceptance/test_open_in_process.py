@@ -1,0 +1,114 @@
+"""The memory that the library gives to the tests of others: whole, without a server, and gone at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hermes_memory import ConfigurationError, Memory, NotVisible
+from hermes_memory.testing import in_memory_store, open_in_process
+
+GUARD = 60.0
+
+
+class Wheel:
+    """An embedder for which each text has one of two meanings."""
+
+    model = "wheel"
+    dimension = 2
+    closed = False
+
+    async def embed_query(self, text: str, *, timeout: float) -> Sequence[float]:
+        return (1.0, 0.0) if any(word in text for word in ("bicycle", "bike")) else (0.0, 1.0)
+
+    async def embed_documents(self, texts: Sequence[str], *, timeout: float) -> Sequence[Sequence[float]]:
+        return [await self.embed_query(text, timeout=timeout) for text in texts]
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest_asyncio.fixture
+async def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Memory]:
+    """A memory as a fixture, in an environment that points elsewhere."""
+    monkeypatch.setenv("HERMES_MEMORY_DSN", "postgresql://nobody@127.0.0.1:9/nothing")
+    monkeypatch.setenv("HERMES_MEMORY_NO_SUCH_KEY", "1")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    async with open_in_process() as opened:
+        yield opened
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_every_call_of_a_view_works_without_a_server(memory: Memory) -> None:
+    desk = memory.view("marketing", session="s1", subject=memory.subject_for("telegram", "1001"))
+    entry = await desk.remember("Launch moved to 3 May")
+    await desk.capture(user="Who tells the press about it?", assistant="Ana tells the press.")
+    await desk.capture_turn("Ship it.", speaker="Ana")
+    assert await memory.settled(timeout=GUARD)
+    found = await desk.recall("launches", limit=1)
+    moved = await desk.replace(entry.id, "Launch moved to 9 May")
+    before = await desk.undo(entry.id)
+    changes = await desk.history(entry.id)
+    verdict = await desk.why(found.trace_id, entry.id)
+
+    assert [hit.row.content for hit in found.hits] == ["Launch moved to 3 May"]
+    assert (moved.content, before and before.content) == ("Launch moved to 9 May", "Launch moved to 3 May")
+    assert [change.kind for change in changes] == ["replaced", "replaced", "added"]
+    assert verdict.fate == "returned"
+    assert len((await desk.recall("press ship", limit=5)).hits) == 3
+    assert [known.id for known in await desk.profile()] == [entry.id]
+    assert (await memory.status()).spool.depth == 0
+    assert memory.troubles == ()
+    await desk.forget(entry.id)
+    with pytest.raises(NotVisible):
+        await desk.get(entry.id)
+    assert await memory.view("sales").profile() == []
+
+
+async def test_meanings_are_found_where_an_embedder_is_given() -> None:
+    embedder = Wheel()
+    async with open_in_process(embedder=embedder) as memory:
+        desk = memory.view("garage")
+        await desk.remember("The red bicycle needs oil")
+        assert await memory.settled(timeout=GUARD)
+        found = await desk.recall("whose bike")
+
+    assert [hit.row.content for hit in found.hits] == ["The red bicycle needs oil"]
+    assert embedder.closed
+
+
+async def test_two_memories_over_one_store_see_the_same_rows() -> None:
+    store = in_memory_store()
+    async with open_in_process(store) as one, open_in_process(store) as other:
+        entry = await one.view("marketing").remember("Launch moved to 3 May")
+
+        assert (await other.view("marketing").get(entry.id)).content == entry.content
+
+
+async def test_a_setting_that_is_wrong_is_an_error_and_an_error_in_the_block_is_ones_own() -> None:
+    with pytest.raises(ConfigurationError, match="pool_size"):
+        async with open_in_process(settings={"pool_size": 0}):
+            pass
+    with pytest.raises(KeyError):
+        async with open_in_process():
+            raise KeyError("mine")
+
+
+async def test_a_block_that_is_cancelled_ends() -> None:
+    opened = asyncio.Event()
+
+    async def hold() -> None:
+        async with open_in_process():
+            opened.set()
+            await asyncio.Event().wait()
+
+    holding = asyncio.create_task(hold())
+    await opened.wait()
+    holding.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await holding
