@@ -15,10 +15,9 @@ from hermes_memory import Caller, Origin, Settings, Target, Theme, open_memory
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.bootstrap.verification import verify_history
 from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
-from hermes_memory.cli.main import main
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import eventually
-from tests.support.command import Ran
+from tests.support.command import Ran, in_process
 from tests.support.postgres_store import Installation
 
 PHONE = "+4915550104711"
@@ -34,7 +33,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(*arguments: str) -> Ran:
         capsys.readouterr()
-        code = main(arguments)
+        code = in_process(*arguments)
         out, err = capsys.readouterr()
         return Ran(code=code, out=out, err=err)
 
@@ -133,7 +132,9 @@ async def words_left(database: Installation, *words: str) -> list[str]:
     ],
 )
 def test_whatever_names_not_exactly_one_thing_is_refused(selector: tuple[str, ...]) -> None:
-    assert main(["erase", *selector, "--execute", "--admin-dsn", "postgresql://nobody@127.0.0.1:9/nowhere"]) == USAGE
+    nowhere = "postgresql://nobody@127.0.0.1:9/nowhere"
+
+    assert in_process("erase", *selector, "--execute", "--admin-dsn", nowhere) == USAGE
 
 
 @pytest.mark.usefixtures("served")

@@ -6,12 +6,14 @@ import argparse
 from typing import Any, Final
 
 from hermes_memory.application.arguments import parse_target
+from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import open_local_half
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, theme_option, with_memory
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
 from hermes_memory.cli.exits import DONE
+from hermes_memory.cli.history import caller_of, whose_options
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import Caller, Origin
-from hermes_memory.domain.themes import claim_theme
+from hermes_memory.domain.model import Caller, Entry, Origin
+from hermes_memory.settings import Settings
 
 EMBED_SECONDS: Final = 15.0
 
@@ -21,7 +23,7 @@ def register(verbs: Any) -> None:
     parser = verbs.add_parser("add", help="store one memory")
     home_option(parser)
     json_option(parser)
-    theme_option(parser)
+    whose_options(parser)
     parser.add_argument("content", help="what to remember")
     parser.add_argument("--target", default="memory", help="memory or user; default: %(default)s")
     parser.add_argument("--metadata", action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
@@ -31,13 +33,14 @@ def register(verbs: Any) -> None:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Accept the memory, and with --sync wait for its commit."""
-    metadata = dict(map(_pair, given.metadata))
+    metadata, settings = dict(map(_pair, given.metadata)), settings_for(given)
+    caller = caller_of(given, settings)
     if given.sync:
-        return _store(given, metadata)
-    local = open_local_half(settings_for(given))
+        return _store(given, settings, caller, metadata)
+    local = open_local_half(settings)
     try:
         operation = local.acceptor.add(
-            Caller(theme=claim_theme(given.theme)),
+            caller,
             given.content,
             target=parse_target(given.target),
             origin=Origin.OPERATOR,
@@ -53,15 +56,15 @@ def carry_out(given: argparse.Namespace) -> int:
     return DONE
 
 
-def _store(given: argparse.Namespace, metadata: dict[str, str]) -> int:
-    async def work(memory: Any) -> Any:
-        view = memory.view(given.theme)
+def _store(given: argparse.Namespace, settings: Settings, caller: Caller, metadata: dict[str, str]) -> int:
+    async def work(memory: Memory) -> Entry:
+        view = memory.view_of(caller)
         entry = await view.remember(given.content, target=given.target, metadata=metadata, origin=Origin.OPERATOR)
         # No agent may be running that would give it its vector.
         await memory.settled(timeout=EMBED_SECONDS)
         return entry
 
-    entry = with_memory(settings_for(given), work)
+    entry = with_memory(settings, work)
     if given.as_json:
         print_json({"stored": True, "entry": entry})
     else:

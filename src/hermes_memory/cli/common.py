@@ -41,6 +41,26 @@ _SHOWN_AS: Final[Mapping[type, Callable[[Any], Any]]] = {
 }
 
 
+def not_blank(text: str) -> str:
+    """Return a value of an option. Nothing is named by blanks.
+
+    Raises:
+        argparse.ArgumentTypeError: It is blank.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be blank")
+    return text
+
+
+def path_named(text: str) -> Path:
+    """Return the path that an option names. A blank one would be the directory that somebody happens to be in.
+
+    Raises:
+        argparse.ArgumentTypeError: It is blank.
+    """
+    return Path(not_blank(text))
+
+
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun.
 

@@ -14,11 +14,11 @@ from hermes_memory.application.view import View
 from hermes_memory.cli.common import print_json, settings_for, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.explain_lines import lines, payload
+from hermes_memory.cli.history import caller_of
 from hermes_memory.cli.search import KINDS, question_options
 from hermes_memory.domain.budget import fit_payloads
 from hermes_memory.domain.model import Caller, RowId
 from hermes_memory.domain.rendering import hit_payload
-from hermes_memory.domain.themes import claim_theme
 
 SHOWN: Final = 10
 
@@ -57,7 +57,8 @@ def _tokens(text: str) -> int:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Search and show how the answer came about."""
-    caller = Caller(theme=claim_theme(given.theme))
+    settings = settings_for(given)
+    caller = caller_of(given, settings)
 
     async def work(memory: Memory) -> _Told:
         view = memory.view_of(caller)
@@ -73,7 +74,7 @@ def carry_out(given: argparse.Namespace) -> int:
             view.note_shown(result.trace_id, _within(result, given.tokens, caller))
         return await _told(view, result, given)
 
-    told = with_memory(settings_for(given), work)
+    told = with_memory(settings, work)
     if given.as_json:
         print_json(payload(told.explanation, told.verdict, caller=caller))
     else:

@@ -10,20 +10,25 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final, NoReturn
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 from hermes_memory.cli import (
     add,
+    completion,
+    config,
     demo,
     doctor,
     erase,
     explain,
     export,
+    forget,
     grants,
     history,
     import_,
     install,
     migrate,
+    profile,
     reembed,
     search,
     serve_metrics,
@@ -34,6 +39,7 @@ from hermes_memory.cli import (
     themes,
     undo,
 )
+from hermes_memory.cli.common import not_blank, path_named
 from hermes_memory.cli.exits import ERROR, USAGE, exit_for
 from hermes_memory.domain.errors import HermesMemoryError
 
@@ -42,11 +48,14 @@ VERBS: Final = (
     install,
     setup,
     migrate,
+    config,
     doctor,
     stats,
     spool,
     add,
     search,
+    profile,
+    forget,
     explain,
     history,
     undo,
@@ -59,13 +68,26 @@ VERBS: Final = (
     subjects,
     serve_metrics,
     demo,
+    completion,
 )
 
 Run = Callable[[argparse.Namespace], int]
 
 
 class Parser(argparse.ArgumentParser):
-    """Ends with the exit code for wrong use, and tells how to use it right."""
+    """Ends with the exit code for wrong use, and tells how to use it right. No value may be blank."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # By argparse's own registry, so that groups of arguments and every verb to come do the same.
+        self.register("type", None, not_blank)
+        self.register("type", Path, path_named)
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Add verbs below this one; their own parsers look at what is handed on to them."""
+        verbs = super().add_subparsers(**options)
+        verbs.type = str
+        return verbs
 
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and leave."""
@@ -75,13 +97,18 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0 done, 1 error, 2 dependency down, 3 work remains, 64 wrong use."""
+    given = command_parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO if given.verbose else logging.ERROR, format="%(levelname)s %(message)s")
+    return run(given)
+
+
+def command_parser() -> Parser:
+    """Return the parser of the whole command."""
     parser = Parser(prog="hermes-memory", description="Shared, durable, searchable memory for Hermes agents.")
     parser.add_argument("--version", action="version", version=f"hermes-memory {library_version()}")
     parser.add_argument("--verbose", action="store_true", help="show what the library logs")
     add_verbs(parser)
-    given = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO if given.verbose else logging.ERROR, format="%(levelname)s %(message)s")
-    return run(given)
+    return parser
 
 
 def add_verbs(parser: argparse.ArgumentParser) -> None:

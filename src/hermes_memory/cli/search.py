@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
 from typing import Any
 
 from hermes_memory.application.answers import RecallResult
 from hermes_memory.application.memory import Memory
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, theme_option, with_memory
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
 from hermes_memory.cli.exits import DONE
+from hermes_memory.cli.history import caller_of, whose_options
 from hermes_memory.domain.fusion import Ranked
-from hermes_memory.domain.model import Caller, Kind, Row, Turn
+from hermes_memory.domain.model import Kind, Row, Turn
 from hermes_memory.domain.rendering import hit_payload, neutralise
-from hermes_memory.domain.themes import claim_theme
 
 KINDS = {"both": frozenset(Kind), "entries": frozenset({Kind.ENTRY}), "turns": frozenset({Kind.TURN})}
 
@@ -21,6 +22,12 @@ def register(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser("search", help="find memories")
     question_options(parser)
+    parser.add_argument(
+        "--as-of",
+        type=moment_named,
+        metavar="TIME",
+        help="answer from the memory as it stood then, such as 2026-05-03 or 2026-05-03T14:30+02:00; UTC unless told",
+    )
     parser.set_defaults(carry_out=carry_out)
 
 
@@ -28,24 +35,44 @@ def question_options(parser: argparse.ArgumentParser) -> None:
     """Add the question and the options that say where, and for whom, it is asked."""
     home_option(parser)
     json_option(parser)
-    theme_option(parser)
+    whose_options(parser)
     parser.add_argument("query", help="a question or key words")
     parser.add_argument("--top-k", type=int, default=5, metavar="N", help="most hits; default: %(default)s")
-    parser.add_argument("--scope", default="current", help="current, all, or the name of a theme; default: %(default)s")
+    parser.add_argument(
+        "--scope", default="current", help="current, subject, all, or the name of a theme; default: %(default)s"
+    )
     parser.add_argument("--kinds", choices=sorted(KINDS), default="both", help="default: %(default)s")
     parser.add_argument("--target", help="only entries of this target: memory or user")
 
 
+def moment_named(text: str) -> datetime:
+    """Return the time that an option names; one without a zone counts as UTC.
+
+    Raises:
+        argparse.ArgumentTypeError: It is no time.
+    """
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a day or a time, such as 2026-05-03 or 2026-05-03T14:30") from None
+
+
 def carry_out(given: argparse.Namespace) -> int:
     """Search and show the hits."""
-    caller = Caller(theme=claim_theme(given.theme))
+    settings = settings_for(given)
+    caller = caller_of(given, settings)
 
     async def work(memory: Memory) -> RecallResult:
         return await memory.view_of(caller).recall(
-            given.query, limit=given.top_k, scope=given.scope, kinds=KINDS[given.kinds], target=given.target
+            given.query,
+            limit=given.top_k,
+            scope=given.scope,
+            kinds=KINDS[given.kinds],
+            target=given.target,
+            as_of=given.as_of,
         )
 
-    result = with_memory(settings_for(given), work)
+    result = with_memory(settings, work)
     if given.as_json:
         print_json(
             {

@@ -46,6 +46,7 @@ def register(verbs: Any) -> None:
         parser.add_argument(
             f"--{field['key'].replace('_', '-')}",
             dest=f"answer_{field['key']}",
+            type=str,  # a blank answer takes the setting out
             metavar="URL" if field.get("secret") else "VALUE",
             help=_help_of(field),
         )

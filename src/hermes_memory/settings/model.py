@@ -7,7 +7,7 @@ environment or from `$HERMES_HOME/.env` only.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,6 +34,9 @@ Names = Annotated[tuple[str, ...], NoDecode]
 
 _home: ContextVar[Path | None] = ContextVar("hermes_memory_settings_home", default=None)
 _native: ContextVar[Mapping[str, Any] | None] = ContextVar("hermes_memory_settings_native", default=None)
+_only: ContextVar[Callable[[type[BaseSettings]], PydanticBaseSettingsSource] | None] = ContextVar(
+    "hermes_memory_settings_only", default=None
+)
 
 
 def default_home() -> Path:
@@ -57,6 +60,23 @@ def settings_with(native: Mapping[str, Any], **values: Any) -> Settings:
         return Settings(**values)
     finally:
         _native.reset(token)
+
+
+def settings_from(source: Callable[[type[BaseSettings]], PydanticBaseSettingsSource], **values: Any) -> Settings:
+    """Read the settings as they would be if there were no source but this one.
+
+    Args:
+        source: Makes the source, for the class of the settings.
+        values: What `Settings` itself takes, such as `home`.
+
+    Raises:
+        ConfigurationError: They would not be settings.
+    """
+    token = _only.set(source)
+    try:
+        return Settings(**values)
+    finally:
+        _only.reset(token)
 
 
 class Settings(BaseSettings):
@@ -260,6 +280,8 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments, environment, `.env`, native file, the host's `config.yaml`."""
         home = _home.get() or default_home()
+        if only := _only.get():
+            return Arguments(settings_cls, init_settings), only(settings_cls)
         native = _native.get()
         return (
             Arguments(settings_cls, init_settings),

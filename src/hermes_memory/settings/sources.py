@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,13 +57,13 @@ class Environment(EnvSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         """Return the values of the variables that are set."""
-        refuse_unknown_variables(os.environ, "the environment", self.settings_cls)
         written = {name.upper(): name for name in os.environ}
 
-        def origin(key: str) -> Origin:
-            name = variable_of(key)
-            return Origin(source=Source.ENVIRONMENT, name=written.get(name, name))
+        def origin(name: str) -> Origin:
+            variable = variable_of(name) if name in self.settings_cls.model_fields else name
+            return Origin(source=Source.ENVIRONMENT, name=written.get(variable, variable))
 
+        refuse_unknown_variables(os.environ, origin, self.settings_cls)
         values = _read(super().__call__, origin)
         note(values, origin)
         return values
@@ -75,12 +75,12 @@ class HomeDotEnv(DotEnvSettingsSource):
     def __call__(self) -> dict[str, Any]:
         """Return the values of the variables that are settings."""
         path = Path(str(self.env_file))
-        refuse_unknown_variables(self.env_vars, str(path), self.settings_cls)
-
-        def origin(key: str) -> Origin:
-            return Origin(source=Source.DOTENV, name=variable_of(key), path=path)
-
         known = self.settings_cls.model_fields
+
+        def origin(name: str) -> Origin:
+            return Origin(source=Source.DOTENV, name=variable_of(name) if name in known else name, path=path)
+
+        refuse_unknown_variables(self.env_vars, origin, self.settings_cls)
         values = {key: value for key, value in _read(super().__call__, origin).items() if key in known}
         note(values, origin)
         return values
@@ -137,21 +137,30 @@ def read_dotenv(settings_cls: type[BaseSettings], path: Path) -> HomeDotEnv:
         raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
 
 
-def refuse_unknown_variables(variables: Iterable[str], place: str, settings_cls: type[BaseSettings]) -> None:
+def refuse_unknown_variables(
+    variables: Iterable[str], origin: Callable[[str], Origin], settings_cls: type[BaseSettings]
+) -> None:
     """Make sure that every variable of our prefix is a setting.
 
     Raises:
-        ConfigurationError: One is not. The message names the nearest that is.
+        UnusableSettings: Some are not. The message names for each the nearest that is.
     """
     fields = list(settings_cls.model_fields)
+    objections = {name.upper(): _variable_objection(name.upper(), fields) for name in variables}
+    problems = [
+        Problem(key="", message=message, origin=origin(name)) for name, message in objections.items() if message
+    ]
+    if problems:
+        raise UnusableSettings(problems)
+
+
+def _variable_objection(name: str, fields: Sequence[str]) -> str | None:
+    if name == HOME_VARIABLE:
+        return f"{name} means nothing: the home is what HERMES_HOME names"
     known = {*map(variable_of, fields), ROLE_PASSWORD}
-    for variable in variables:
-        name = variable.upper()
-        if name == HOME_VARIABLE:
-            raise ConfigurationError(f"{name} in {place} means nothing: the home is what HERMES_HOME names")
-        if name.startswith(ENV_PREFIX) and name not in known and not name.startswith(f"{ENV_PREFIX}TEST_"):
-            near = nearest(name.removeprefix(ENV_PREFIX).lower(), fields, variable_of)
-            raise ConfigurationError(f"unknown variable {name} in {place}{near}")
+    if not name.startswith(ENV_PREFIX) or name in known or name.startswith(f"{ENV_PREFIX}TEST_"):
+        return None
+    return f"unknown variable {name}{nearest(name.removeprefix(ENV_PREFIX).lower(), fields, variable_of)}"
 
 
 def _read(read: Callable[[], dict[str, Any]], origin: Callable[[str], Origin]) -> dict[str, Any]:

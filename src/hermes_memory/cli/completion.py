@@ -1,0 +1,55 @@
+"""`completion`: print what lets a shell complete the command's verbs, options, choices and files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from hermes_memory.cli.common import json_option, print_json
+from hermes_memory.cli.exits import DONE
+
+SHELLS: Final = ("bash", "zsh", "fish")
+COMMAND: Final = "hermes-memory"
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("completion", help="print the completion of this command for a shell")
+    json_option(parser)
+    parser.add_argument("shell", choices=SHELLS, help=f"the shell: {', '.join(SHELLS)}")
+    parser.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Print the script."""
+    script = completion_script(given.shell)
+    if given.as_json:
+        print_json({"shell": given.shell, "script": script})
+    else:
+        print(script)
+    return DONE
+
+
+def completion_script(shell: str) -> str:
+    """Return what the shell is to read: one of `SHELLS`."""
+    import shtab  # noqa: PLC0415 - the host imports this module at every start
+
+    from hermes_memory.cli.main import command_parser  # noqa: PLC0415 - which registers this module
+
+    parser = command_parser()
+    for action in _actions(parser):
+        if action.type is Path:
+            action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
+    script: str = shtab.complete(parser, shell=shell)
+    return script
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the arguments of a parser and of all below it."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from _actions(below)

@@ -1,0 +1,119 @@
+"""`forget`: let memories not be found any more. They can be brought back, until their time is over."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from hermes_memory.application.memory import Memory
+from hermes_memory.cli.common import FROM_INPUT, home_option, json_option, print_json, settings_for, with_memory
+from hermes_memory.cli.exits import DONE, WORK_REMAINS
+from hermes_memory.cli.history import caller_of, whose_options
+from hermes_memory.cli.search import row_line
+from hermes_memory.domain.errors import NotVisible
+from hermes_memory.domain.model import Caller, CurrentScope, Entry, Origin, RowId, Target
+from hermes_memory.domain.operations import ByContent
+from hermes_memory.domain.rendering import entry_payload
+from hermes_memory.domain.visibility import changeable
+
+LOOK_SECONDS: Final = 60.0
+EVERY: Final = 10_000_000
+"""More entries than any theme has: one of exactly this text may be any of them."""
+NOTHING: Final = "there is no such memory, or it is not this theme's to forget"
+MIRRORS: Final = "it mirrors a home's notebook: take it out of that file too, or it comes back"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What was meant, and the ids of what is forgotten now."""
+
+    meant: Sequence[Entry]
+    forgotten: Sequence[RowId]
+
+
+def register(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("forget", help="forget memories by id or text; shows them unless told to --execute")
+    home_option(parser)
+    json_option(parser)
+    whose_options(parser)
+    parser.add_argument(
+        "name", metavar="ENTRY|TEXT", help="an entry's id, or its whole text; - reads the text from standard input"
+    )
+    parser.add_argument("--text", action="store_true", help="it is a text, also where it looks like an id")
+    parser.add_argument("--execute", action="store_true", help="do it")
+    parser.set_defaults(carry_out=carry_out)
+
+
+def carry_out(given: argparse.Namespace) -> int:
+    """Show what is meant, and with --execute forget it. 1: there is no such memory; 3: it was not told to."""
+    settings = settings_for(given)
+    caller, entry, text = caller_of(given, settings), *_named(given)
+
+    async def work(memory: Memory) -> _Told:
+        meant = await (_of_id(memory, caller, entry) if entry else _of_text(memory, caller, text))
+        return _Told(meant=meant, forgotten=await _forget(memory, caller, meant) if given.execute else ())
+
+    told = with_memory(settings, work)
+    if given.as_json:
+        entries = [entry_payload(each, caller=caller) for each in told.meant]
+        print_json({"executed": given.execute, "entries": entries, "forgotten": told.forgotten})
+    else:
+        _print(told, executed=given.execute)
+    return DONE if given.execute else WORK_REMAINS
+
+
+def _print(told: _Told, *, executed: bool) -> None:
+    for entry in told.meant:
+        did = "would forget" if not executed else "forgot" if entry.id in told.forgotten else "was forgotten already:"
+        print(f"{did} {entry.id}  {row_line(entry)}")
+        if entry.source is not None:
+            print(f"note: {MIRRORS}")
+    if executed:
+        print("`hermes-memory undo ENTRY --execute` brings it back.")
+    else:
+        print("To do it: the same with --execute. `hermes-memory undo` takes it back.")
+
+
+def _named(given: argparse.Namespace) -> tuple[RowId | None, str]:
+    """Return the id, or None and the text."""
+    if given.name == FROM_INPUT:
+        return None, sys.stdin.read().rstrip("\r\n")
+    try:
+        return (None if given.text else RowId(UUID(given.name))), given.name
+    except ValueError:
+        return None, given.name
+
+
+async def _of_id(memory: Memory, caller: Caller, entry: RowId) -> Sequence[Entry]:
+    row = await memory.view_of(caller).get(entry, timeout=LOOK_SECONDS)
+    if not isinstance(row, Entry) or not changeable(row.theme, row.subject, caller):
+        raise NotVisible(NOTHING)
+    return [row]
+
+
+async def _of_text(memory: Memory, caller: Caller, text: str) -> Sequence[Entry]:
+    """Return the entries of exactly this text, in the form in which texts are stored."""
+    services = memory.services
+    sought = services.acceptor.preparing.selector(ByContent(target=Target.MEMORY, content=text))
+    entries = await services.reader.entries(caller, CurrentScope(), target=None, limit=EVERY, timeout=LOOK_SECONDS)
+    meant = [each for each in entries if ByContent(target=Target.MEMORY, content=each.content) == sought]
+    if not meant:
+        raise NotVisible(NOTHING)
+    return meant
+
+
+async def _forget(memory: Memory, caller: Caller, meant: Sequence[Entry]) -> Sequence[RowId]:
+    """Forget them; what somebody else forgets meanwhile is not counted."""
+    view, forgotten = memory.view_of(caller), []
+    for entry in meant:
+        try:
+            await view.forget(entry.id, origin=Origin.OPERATOR)
+        except NotVisible:
+            continue
+        forgotten.append(entry.id)
+    return forgotten
