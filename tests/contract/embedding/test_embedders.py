@@ -10,6 +10,7 @@ import pytest
 
 from hermes_memory.adapters.embedding.http import HttpEmbedder
 from hermes_memory.adapters.embedding.local import LocalEmbedder
+from hermes_memory.adapters.embedding.quality import QualityEmbedder
 from hermes_memory.adapters.inmemory.embedder import HashingEmbedder, hashed_vector
 from hermes_memory.testing.embedder_contract import EmbedderContract
 
@@ -45,6 +46,12 @@ class TestLocal(EmbedderContract):
     @pytest.fixture
     def embedder(self, in_process: LocalEmbedder) -> LocalEmbedder:
         return in_process
+
+
+class TestQuality(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, beside: QualityEmbedder) -> QualityEmbedder:
+        return beside
 
 
 class TestOverHttp(EmbedderContract):

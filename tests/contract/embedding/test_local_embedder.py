@@ -16,7 +16,7 @@ from hermes_memory.domain.errors import ConfigurationError, EmbedderUnavailable
 from hermes_memory.testing.embedder_contract import cosine
 from tests.support.embedders import PATIENCE, threads_named
 
-WORKER = "hermes-memory-embedder"
+WORKER = "hermes-memory-embedder-local"
 
 
 class TestLocalEmbedder:
@@ -57,7 +57,7 @@ from hermes_memory.adapters.embedding.local import LocalEmbedder
 async def main():
     embedder = LocalEmbedder()
     assert len(await embedder.embed_query("hello", timeout=60)) == 512
-    assert "hermes-memory-embedder" in {t.name for t in threading.enumerate()}
+    assert "hermes-memory-embedder-local" in {t.name for t in threading.enumerate()}
     await embedder.aclose()
     assert [t.name for t in threading.enumerate()] == ["MainThread"]
 anyio.run(main)

