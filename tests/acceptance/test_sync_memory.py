@@ -74,7 +74,7 @@ def test_every_call_of_a_view_answers_as_the_awaited_one_does(served: Path) -> N
         assert memory.troubles == ()
 
     assert [hit.row.id for hit in found.hits] == [moved.id]
-    assert [word.lexeme for word in told.words] == ["coffe"]
+    assert [word.documents for word in told.words] == [1]
     assert verdict.fate == "returned"
     assert before is not None
     assert before.content == "Ana drinks tea"
