@@ -14,14 +14,14 @@ import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres.administrator import Administrator, administrator
-from hermes_memory.adapters.postgres.backfilling import Backfilling
-from hermes_memory.adapters.postgres.cleaning import Cleaning
 from hermes_memory.adapters.postgres.history_audit import histories
-from hermes_memory.adapters.postgres.pruning import Pruning
-from hermes_memory.adapters.postgres.remapping import Remapping
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.postgres.upkeep import Job, PostgresUpkeep
+from hermes_memory.adapters.postgres.upkeep_backfilling import Backfilling
+from hermes_memory.adapters.postgres.upkeep_cleaning import Cleaning
+from hermes_memory.adapters.postgres.upkeep_pruning import Pruning
+from hermes_memory.adapters.postgres.upkeep_remapping import Remapping
 from hermes_memory.domain.chain import Flaw, Head, verify
 from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
 from hermes_memory.domain.model import Caller, CurrentScope, Kind, SessionId, Subject, Theme

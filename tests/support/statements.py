@@ -16,8 +16,8 @@ import pytest
 import hermes_memory.adapters.postgres as adapter
 
 _VERB: Final = re.compile(r"\s*(select|insert|update|delete|with|call|merge|truncate|do)\b")
-_MIGRATES: Final = ("database", "migrator", "roles", "shipped_functions", "erasure", "archive")
-"""Modules, by how their names begin, whose statements migrations, erasures and archives send, as the owner."""
+_MIGRATES: Final = ("database", "migrator", "roles", "shipped_functions", "erasure", "archive", "upkeep")
+"""Modules, by how their names begin, whose statements migrations, erasures, archives and upkeep send, as the owner."""
 _ADMINISTERS: Final = "hermes_memory.adapters.postgres.administrator"
 
 

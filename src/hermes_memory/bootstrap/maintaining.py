@@ -7,12 +7,12 @@ from contextlib import closing
 from typing import Final, assert_never
 
 from hermes_memory.adapters.postgres.administrator import Administrator
-from hermes_memory.adapters.postgres.backfilling import Backfilling
-from hermes_memory.adapters.postgres.cleaning import Cleaning
 from hermes_memory.adapters.postgres.granting import PostgresGranting
-from hermes_memory.adapters.postgres.pruning import Pruning
-from hermes_memory.adapters.postgres.remapping import Remapping
 from hermes_memory.adapters.postgres.upkeep import Job, PostgresUpkeep
+from hermes_memory.adapters.postgres.upkeep_backfilling import Backfilling
+from hermes_memory.adapters.postgres.upkeep_cleaning import Cleaning
+from hermes_memory.adapters.postgres.upkeep_pruning import Pruning
+from hermes_memory.adapters.postgres.upkeep_remapping import Remapping
 from hermes_memory.application.maintaining import Maintaining
 from hermes_memory.application.spool_desk import walk
 from hermes_memory.application.worker import call_aside
