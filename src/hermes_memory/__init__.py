@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hermes_memory.application.status import Status
     from hermes_memory.application.sync_memory import SyncMemory, SyncView
     from hermes_memory.application.view import View
-    from hermes_memory.bootstrap.migration import migrate
+    from hermes_memory.bootstrap.migration import MigrationReport, migrate
     from hermes_memory.bootstrap.opening import open_memory
     from hermes_memory.bootstrap.sync_opening import open_memory_sync
     from hermes_memory.domain.errors import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from hermes_memory.domain.fusion import Ranked
     from hermes_memory.domain.history import Change, ChangeKind
-    from hermes_memory.domain.model import Caller, Entry, Kind, Origin, Role, Subject, Target, Theme, Turn
+    from hermes_memory.domain.model import Caller, Entry, Kind, Origin, ReadPolicy, Role, Subject, Target, Theme, Turn
     from hermes_memory.domain.redaction import SecretPolicy
     from hermes_memory.domain.trust import AmbientTrust
     from hermes_memory.settings import Settings
@@ -72,10 +72,12 @@ __all__ = [
     "InvalidInput",
     "Kind",
     "Memory",
+    "MigrationReport",
     "NotVisible",
     "Origin",
     "Outdated",
     "Ranked",
+    "ReadPolicy",
     "RecallResult",
     "Role",
     "SchemaNotApplied",
@@ -107,7 +109,7 @@ _HOMES = {
     "hermes_memory.application.status": ("Status",),
     "hermes_memory.application.sync_memory": ("SyncMemory", "SyncView"),
     "hermes_memory.application.view": ("View",),
-    "hermes_memory.bootstrap.migration": ("migrate",),
+    "hermes_memory.bootstrap.migration": ("MigrationReport", "migrate"),
     "hermes_memory.bootstrap.opening": ("open_memory",),
     "hermes_memory.bootstrap.sync_opening": ("open_memory_sync",),
     "hermes_memory.domain.errors": (
@@ -131,7 +133,18 @@ _HOMES = {
     ),
     "hermes_memory.domain.fusion": ("Ranked",),
     "hermes_memory.domain.history": ("Change", "ChangeKind"),
-    "hermes_memory.domain.model": ("Caller", "Entry", "Kind", "Origin", "Role", "Subject", "Target", "Theme", "Turn"),
+    "hermes_memory.domain.model": (
+        "Caller",
+        "Entry",
+        "Kind",
+        "Origin",
+        "ReadPolicy",
+        "Role",
+        "Subject",
+        "Target",
+        "Theme",
+        "Turn",
+    ),
     "hermes_memory.domain.redaction": ("SecretPolicy",),
     "hermes_memory.domain.trust": ("AmbientTrust",),
     "hermes_memory.settings": ("Settings",),

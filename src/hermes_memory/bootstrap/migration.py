@@ -9,6 +9,8 @@ from hermes_memory.bootstrap.parts import part_policy
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.settings import Settings
 
+__all__ = ["MigrationReport", "migrate"]
+
 
 async def migrate(
     admin_dsn: str,
