@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 
 from hermes_memory.cli.main import add_verbs
 from hermes_memory.hermes.tools import tool_schemas
+from hermes_memory.ports.metrics import Happening, Metric, Timing
 from hermes_memory.settings import ENV_PREFIX, Settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -66,6 +67,7 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
     Path: "path",
     SecretStr: "secret",
 }
+_KINDS: Final[Mapping[bool, str]] = {True: "counter", False: "gauge"}
 _BOUNDS: Final[Mapping[str, str]] = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
 
 
@@ -103,10 +105,50 @@ def measured_part() -> str:
     return f"{_table(('', 'Ours', 'Peer', 'Ratio', 'Run'), rows)}\n{runs}"
 
 
+def metrics_part() -> str:
+    """Describe every number, time and happening that is measured."""
+    numbers = [
+        (_shown(f"{metric}_total" if metric.counts else metric), _KINDS[metric.counts], metric.place, metric.help)
+        for metric in Metric
+    ]
+    times = _families(Timing, "histogram", "")
+    happenings = _families(Happening, "counter", "_total")
+    header = ("Metric", "Type", "Labels", "Meaning")
+    return "\n".join(
+        (
+            f"## Numbers\n\n{_table(('Metric', 'Type', 'Of', 'Meaning'), numbers)}",
+            f"## Times\n\nAll are of the process.\n\n{_table(header, times)}",
+            f"## Happenings\n\nAll are of the process.\n\n{_table(header, happenings)}",
+        )
+    )
+
+
+def _families(members: Iterable[Timing] | Iterable[Happening], kind: str, ending: str) -> list[Sequence[str]]:
+    rows: dict[str, tuple[str, dict[str, list[str]]]] = {}
+    for member in members:
+        _, labels = rows.setdefault(member.family, (member.help, {}))
+        for label, value in member.labels.items():
+            labels.setdefault(label, []).append(value)
+    return [
+        (
+            _shown(f"{family}{ending}"),
+            kind,
+            "; ".join(f"`{label}`: {', '.join(values)}" for label, values in labels.items()) or "none",
+            meaning,
+        )
+        for family, (meaning, labels) in rows.items()
+    ]
+
+
+def _shown(name: str) -> str:
+    return f"`hermes_memory_{name}`"
+
+
 PARTS: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
     "settings": ("docs/reference/configuration.md", settings_part),
     "verbs": ("docs/reference/cli.md", verbs_part),
     "tools": ("docs/reference/tools.md", tools_part),
+    "metrics": ("docs/reference/metrics.md", metrics_part),
     "measured": ("README.md", measured_part),
 }
 

@@ -83,19 +83,19 @@ class TestOpenTelemetryMetrics(MetricsContract):
         }
 
     def times(self, metrics: Metrics) -> Mapping[Timing, tuple[int, float]]:
-        names = {(f"{opentelemetry.PREFIX}{timing.family}", *timing.labels.items()): timing for timing in Timing}
+        names = {(f"{opentelemetry.PREFIX}{timing.family}", *timing.labels.values()): timing for timing in Timing}
         return {
-            names[name, *(point.attributes or {}).items()]: (point.count, point.sum)
+            names[_named(name, point)]: (point.count, point.sum)
             for name, point in self._points()
             if isinstance(point, HistogramDataPoint)
         }
 
     def happened(self, metrics: Metrics) -> Mapping[Happening, int]:
-        names = {(f"{opentelemetry.PREFIX}{each.family}", *each.labels.items()): each for each in Happening}
+        names = {(f"{opentelemetry.PREFIX}{each.family}", *each.labels.values()): each for each in Happening}
         return {
             names[key]: int(point.value)
             for name, point in self._points()
-            if isinstance(point, NumberDataPoint) and (key := (name, *(point.attributes or {}).items())) in names
+            if isinstance(point, NumberDataPoint) and (key := _named(name, point)) in names
         }
 
     def _points(self) -> Iterator[tuple[str, NumberDataPoint | HistogramDataPoint]]:
@@ -106,3 +106,7 @@ class TestOpenTelemetryMetrics(MetricsContract):
                     for point in metric.data.data_points:
                         assert isinstance(point, NumberDataPoint | HistogramDataPoint)
                         yield metric.name, point
+
+
+def _named(name: str, point: NumberDataPoint | HistogramDataPoint) -> tuple[str, ...]:
+    return (name, *(str(value) for value in (point.attributes or {}).values()))

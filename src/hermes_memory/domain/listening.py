@@ -12,7 +12,7 @@ from hermes_memory.domain.errors import InvalidInput
 MOST_PORTS: Final = 64
 """Each is one more target to ask, whether or not anybody is there."""
 _SPELLING: Final = re.compile(
-    r"(?:\[(?P<six>[0-9a-fA-F:.]{2,45})\]|(?P<four>[0-9.]{7,15}|localhost)):(?P<first>\d{1,5})(?:-(?P<last>\d{1,5}))?"
+    r"(?:\[(?P<six>[0-9a-fA-F:.]{2,45})\]|(?P<four>[0-9.]{7,15}|localhost)):(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5}))?"
 )
 
 
