@@ -25,7 +25,7 @@ LACKING: Final[LiteralString] = "select hermes_memory.count_lacking_rows()"
 PLACES: Final[LiteralString] = """
 select m.generation, k.kind from hermes_memory.embedding_models m cross join (values ('entry'), ('turn')) as k(kind)
  where m.fed order by 1, 2"""
-QUEUE: Final[LiteralString] = "select queued, last from hermes_memory.queue_lacking_rows($1, $2, $3, $4)"
+QUEUE: Final[LiteralString] = "select queued, last from hermes_memory.queue_rows($1, $2, $3, $4)"
 PARKED: Final[LiteralString] = """
 select count(*) from hermes_memory.embedding_jobs j where j.parked_reason is not null"""
 RETRY: Final[LiteralString] = """

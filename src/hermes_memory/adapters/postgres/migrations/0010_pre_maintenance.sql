@@ -355,30 +355,6 @@ begin
   return total;
 end $$;
 
--- Lets such rows of one generation and kind wait for their vectors, of the up to so many that come next by their ids.
--- Returns how many, and the last id that was looked at; null when there were no more.
-create function hermes_memory.queue_lacking_rows(of_generation int, of_kind text, after uuid, most int,
-                                                 out queued bigint, out last uuid)
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  execute format('with page as materialized (
-                    select r.agent_identity, r.id, r.subject, r.content_hash, %3$s as wanted from hermes_memory.%1$I r
-                     where $2 is null or r.id > $2 order by r.id limit $3),
-                  queued as (
-                    insert into hermes_memory.embedding_jobs
-                      (agent_identity, row_id, generation, subject, kind, content_hash, not_before)
-                    select p.agent_identity, p.id, $1, p.subject, $4, p.content_hash, now() from page p
-                     where p.wanted and not exists (
-                           select from hermes_memory.%2$I v where v.row_id = p.id and v.agent_identity = p.agent_identity)
-                     order by p.agent_identity, p.id
-                        on conflict (agent_identity, row_id, generation) do nothing
-                    returning 1)
-                  select (select count(*) from queued), (select p.id from page p order by p.id desc limit 1)',
-                 case of_kind when 'entry' then 'memory_entries' else 'conversations' end,
-                 of_kind || '_vectors_g' || of_generation, case of_kind when 'entry' then 'true' else 'r.embed' end)
-    into queued, last using of_generation, after, most, of_kind;
-end $$;
-
 -- What is pruned leaves its places empty, so turns are counted and no longer read off the next place of their session.
 create or replace function hermes_memory.theme_counts()
 returns table (theme text, governed boolean, entries bigint, turns bigint, sessions bigint, subjects bigint,
