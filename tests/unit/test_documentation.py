@@ -48,7 +48,7 @@ OLD_KEYS = [
     "write_contexts",
     "shutdown_drain_timeout",
 ]
-OLD_VERBS = ["migrate", "stats", "cleanup", "install", "add", "search", "doctor"]
+OLD_VERBS = ["migrate", "stats", "backfill", "prune", "cleanup", "remap", "install", "add", "search", "doctor"]
 OLD_TOOLS = ["recall_memory", "recall_conversation", "profile", "search", "remember", "forget"]
 _NAMED_TEST = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 _FENCED = re.compile(r"^( *)(```+).*?^\1\2$", re.MULTILINE | re.DOTALL)
