@@ -21,7 +21,18 @@ from hermes_memory.adapters.postgres.roles import OWNER
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SchemaNotApplied, StoreUnavailable
 from hermes_memory.domain.model import ReadPolicy
-from hermes_memory.testing.making import DESK, PATIENCE, add, contents, deliver, read, stored
+from hermes_memory.testing.making import (
+    CURRENT,
+    DESK,
+    PATIENCE,
+    add,
+    by_content,
+    contents,
+    deliver,
+    read,
+    remove,
+    stored,
+)
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import ANALYZE, PARTITIONS, Installation
 
@@ -198,6 +209,17 @@ async def test_another_generation_is_filled_beside_the_one_in_use_until_it_is_ac
         await store.queue.complete({row: [(0.0, 1.0)]}, [job])
         assert set(await store.search.cosines(DESK, [row], (0.0, 1.0), timeout=PATIENCE)) == {row}
         assert dict(await store.search.cosines(DESK, [row], east, timeout=PATIENCE)) == {}
+        # Who has not noticed yet compares its questions with the vectors of its own model, as long as they are kept.
+        assert set(await store.search.cosines(DESK, [row], east, timeout=PATIENCE, generation=1)) == {row}
+        near = await store.search.by_vector(DESK, CURRENT, east, limit=5, timeout=PATIENCE, generation=1)
+        assert [hit.row.id for hit in near] == [row]
+        await empty.administer_all("set role hermes_memory_owner; select hermes_memory.drop_generation(1)")
+        with pytest.raises(InvalidInput):
+            await store.search.by_vector(DESK, CURRENT, east, limit=5, timeout=PATIENCE, generation=1)
+        with pytest.raises(InvalidInput):
+            await store.search.cosines(DESK, [row], east, timeout=PATIENCE, generation=1)
+        await deliver(store, remove(by_content("a note")))
+        assert await empty.administer("select count(*) from hermes_memory.entry_vectors_g2") == 0
 
 
 async def test_a_changed_migration_is_refused(empty: Installation, monkeypatch: pytest.MonkeyPatch) -> None:

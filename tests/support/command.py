@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 
 from hermes_memory.cli.main import main
 
-_COMMAND: Final = Path(sys.executable).with_name("hermes-memory")
+COMMAND: Final = Path(sys.executable).with_name("hermes-memory")
 _SECONDS: Final = 200
 
 
@@ -32,7 +32,7 @@ class Ran:
 def command(*arguments: str, into: IO[str] | None = None, typed: str | None = None) -> Ran:
     """Run the command with the environment of the test; its standard output may go elsewhere, and input be typed."""
     done = subprocess.run(
-        [str(_COMMAND), *arguments],
+        [str(COMMAND), *arguments],
         stdout=into or subprocess.PIPE,
         stderr=subprocess.PIPE,
         input=typed,

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
 from hermes_memory.application.reembed_progress import Step
@@ -17,9 +17,9 @@ LINE_SECONDS: Final = 10.0
 
 
 class ShownBars:
-    """`Progress` on a terminal, on standard error. A context manager."""
+    """`Progress` on a terminal, standard error by default. A context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -27,18 +27,21 @@ class ShownBars:
             TimeElapsedColumn(),
             TextColumn("left:"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console or Console(stderr=True),
             transient=True,
         )
-        self._task = self._bars.add_task("", total=None, visible=False)
+        self._task: TaskID | None = None
 
     def begin(self, step: Step, total: int | None) -> None:
         """Begin a step; see `Progress.begin`."""
-        self._bars.reset(self._task, total=total, description=step.value, visible=True)
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+        self._task = self._bars.add_task(step.value, total=total)
 
     def reach(self, done: int, total: int | None = None) -> None:
         """Note how much is done; see `Progress.reach`."""
-        self._bars.update(self._task, completed=done, total=total)
+        if self._task is not None:
+            self._bars.update(self._task, completed=done, total=total)
 
     def __enter__(self) -> ShownBars:
         self._bars.start()

@@ -129,6 +129,8 @@ async def _store(
     transaction: Transaction, generation: int, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]
 ) -> None:
     dimension = await transaction.fetch_value(DIMENSION, generation)
+    if dimension is None:  # the generation was dropped, and its jobs with it
+        return
     if any(len(part) != dimension for job in jobs for part in vectors[job.row]):
         raise InvalidInput("a vector has not the dimension of its embedding generation", field="vectors")
     themes, rows, hashes = _keys(jobs)

@@ -10,11 +10,14 @@ from hermes_memory.adapters.postgres.administrator import Administrator
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
 
-# $1 the tables of a generation. Each of their partitions, with the state of its index.
+# $1 the tables of a generation. Each of their partitions, with the state of the index made here for it, and whether any
+# is part of the whole already.
 PARTITIONS: Final[LiteralString] = """
 select p.relname as vectors, c.relname as part,
        x.indexrelid is not null as there, coalesce(x.indisvalid, false) as valid,
-       exists (select from pg_inherits h where h.inhrelid = x.indexrelid) as attached
+       exists (select from pg_inherits h join pg_index k on k.indexrelid = h.inhrelid
+                where k.indrelid = c.oid and h.inhparent = to_regclass('hermes_memory.' || p.relname || '_near'))
+       as attached
   from pg_class p
   join pg_inherits i on i.inhparent = p.oid
   join pg_class c on c.oid = i.inhrelid

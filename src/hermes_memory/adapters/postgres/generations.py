@@ -33,10 +33,10 @@ SWITCH: Final[LiteralString] = "select hermes_memory.switch_generation($1)"
 STARVE: Final[LiteralString] = "update hermes_memory.embedding_models set fed = false where generation = $1"
 DROP: Final[LiteralString] = "select hermes_memory.drop_generation($1)"
 DELETE_JOBS: Final[LiteralString] = """
-with some as (
+with chosen as (
   select j.agent_identity, j.row_id from hermes_memory.embedding_jobs j where j.generation = $1 limit $2),
 gone as (
-  delete from hermes_memory.embedding_jobs j using some s
+  delete from hermes_memory.embedding_jobs j using chosen s
    where j.agent_identity = s.agent_identity and j.row_id = s.row_id and j.generation = $1 returning true)
 select count(*) from gone"""
 WAITING: Final[LiteralString] = """

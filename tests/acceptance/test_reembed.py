@@ -1,0 +1,386 @@
+"""Changing the embedding model while agents work, as an operator does it: by the command, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import subprocess
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from hermes_memory.adapters.inmemory.embedder import hashed_vector
+from hermes_memory.adapters.postgres.migrator import migrate
+from hermes_memory.application.health import Trouble
+from hermes_memory.hermes.prompt import DEGRADED
+from tests.acceptance.conftest import NewAgent
+from tests.support.agents import PATIENCE, Agent, eventually
+from tests.support.command import COMMAND, Ran, command, in_process
+from tests.support.embedding_server import Asked, EmbeddingServer, EmbeddingServerThread, shaped
+from tests.support.inspection import rows, value
+from tests.support.postgres import TestServer
+from tests.support.postgres_store import PARTITIONS, Installation
+
+DONE, ERROR, DOWN, WORK_REMAINS, USAGE = 0, 1, 2, 3, 64
+OLD, NEW, WIDE = "old-model", "new-model", "wide-model"
+DIMENSIONS: Final = {OLD: 64, NEW: 64, WIDE: 4_000}
+FACTS: Final = [
+    f"The {colour} {thing} is in room {n}"
+    for n, (colour, thing) in enumerate(
+        itertools.product(
+            ("amber", "blue", "coral", "denim", "ecru", "fawn"),
+            ("anvil", "basket", "candle", "drum", "easel", "flute", "globe", "harp", "inkwell", "jug"),
+        )
+    )
+]
+
+
+def vector_of(model: str, text: str) -> list[float]:
+    """Return what a model makes of a text. The models agree in no number, and each tells texts apart by itself."""
+    vector = hashed_vector(text, DIMENSIONS[model])
+    return vector[::-1] if model == NEW else vector
+
+
+class Models:
+    """An endpoint that serves all three models, slowly if wanted, and notes what each was asked."""
+
+    def __init__(self) -> None:
+        self.server = EmbeddingServer(fault=self._answer)
+        self.seconds = 0.0
+        self.refuses: str | None = None
+
+    async def _answer(self, server: EmbeddingServer, _: web.Request, asked: Asked) -> web.StreamResponse:
+        model = str(asked.body["model"])
+        if model == NEW and self.seconds:
+            await server.until_leaving(self.seconds)
+        if self.refuses is not None and any(self.refuses in text for text in asked.texts):
+            return web.json_response({"error": "input refused"}, status=400)
+        return web.json_response(shaped(asked.shape, [vector_of(model, text) for text in asked.texts]))
+
+    def asked(self, model: str) -> Counter[str]:
+        """Return which texts a model was asked to embed, and how often."""
+        return Counter(
+            text for request in list(self.server.requests) if request.body["model"] == model for text in request.texts
+        )
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[Models]:
+    served = Models()
+    with EmbeddingServerThread(served.server):
+        yield served
+    assert served.server.requests
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def old_template(server: TestServer) -> AsyncIterator[Installation]:
+    """A database for the vectors of the old model."""
+    name, role = server.unique_name("template"), server.unique_name("app")
+    dsn = await server.create_database(name)
+    await migrate(dsn, runtime_role=role, partitions=PARTITIONS, generation=(OLD, DIMENSIONS[OLD]), part_tokens=256)
+    yield Installation(server, name, role)
+    await server.drop_database(name)
+
+
+@pytest_asyncio.fixture
+async def place(old_template: Installation) -> AsyncIterator[Installation]:
+    async with old_template.copy() as copied:
+        yield copied
+
+
+@pytest.fixture
+def fleet(place: Installation, models: Models, home: Path, configure: Callable[..., None]) -> Models:
+    """A home whose agents use the old model, on the test's database."""
+    models.seconds, models.refuses = 0.0, None
+    models.server.requests.clear()
+    configure(dsn=place.runtime_dsn, embedder="openai", embed_url=models.server.url, embed_batch=4, embed_parallel=2)
+    configure(embed_model=OLD, embed_dim=DIMENSIONS[OLD], embed_api_key_env="")
+    return models
+
+
+def to(model: str, place: Installation, *more: str) -> list[str]:
+    named = ("--model", model, "--dim", str(DIMENSIONS[model]))
+    return ["reembed", "--admin-dsn", place.admin_dsn, *named, *more]
+
+
+def reembed(place: Installation, *arguments: str) -> Ran:
+    return command("reembed", "--admin-dsn", place.admin_dsn, *arguments)
+
+
+def operator(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([str(COMMAND), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def here(capsys: pytest.CaptureFixture[str], *arguments: str) -> Ran:
+    """Run the command in this process, which is quicker."""
+    capsys.readouterr()
+    code = in_process(*arguments)
+    said = capsys.readouterr()
+    return Ran(code=code, out=said.out, err=said.err)
+
+
+def require(ran: Ran, code: int) -> Ran:
+    assert ran.code == code, f"{ran.code}: {ran.out}{ran.err}"
+    assert "Traceback" not in ran.out + ran.err
+    return ran
+
+
+def told(doctor: Any, check: str, level: str | None = None) -> list[str]:
+    """Return what the doctor said of a matter."""
+    return [
+        finding["message"]
+        for finding in doctor["findings"]
+        if finding["check"] == check and level in {None, finding["level"]}
+    ]
+
+
+async def embedded(place: Installation, generation: int) -> int:
+    """Return how many rows have a vector of a generation that may not be there yet."""
+    there = await value(place.admin_dsn, f"select to_regclass('hermes_memory.turn_vectors_g{generation}') is not null")
+    if not there:
+        return 0
+    found: int = await value(
+        place.admin_dsn,
+        f"select (select count(*) from hermes_memory.entry_vectors_g{generation} where part = 0)"
+        f" + (select count(*) from hermes_memory.turn_vectors_g{generation} where part = 0)",
+    )
+    return found
+
+
+async def entry_vectors(place: Installation, generation: int) -> dict[str, list[float]]:
+    """Return the vectors of entries by content, those without a row under their id."""
+    found = await rows(
+        place.admin_dsn,
+        "select coalesce(e.content, v.row_id::text), v.embedding::real[] from hermes_memory.entry_vectors_g"
+        f"{generation} v left join hermes_memory.memory_entries e on e.id = v.row_id",
+    )
+    return dict(found)
+
+
+def near(one: list[float], other: list[float]) -> bool:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True)) < 2e-3
+
+
+def remember(agent: Agent, facts: list[str]) -> None:
+    for fact in facts:
+        agent.provider.on_memory_write("add", "memory", fact)
+
+
+async def _erase(place: Installation, content: str) -> None:
+    entry = await value(place.admin_dsn, "select id from hermes_memory.memory_entries where content = $1", content)
+    require(command("erase", "--admin-dsn", place.admin_dsn, "--entry", str(entry), "--execute"), DONE)
+
+
+async def _part_of_it(place: Installation, process: subprocess.Popen[str]) -> int:
+    """Wait until some rows have a vector of the second generation, and return how many."""
+    deadline = time.monotonic() + PATIENCE
+    while (done := await embedded(place, 2)) < 8:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+    return done
+
+
+async def test_another_model_takes_over_while_agents_work_and_operators_are_killed(
+    fleet: Models, place: Installation, new_agent: NewAgent, configure: Callable[..., None]
+) -> None:
+    agent = new_agent().start()
+    remember(agent, FACTS)
+    agent.provider.sync_turn("Where is the amber anvil?", "The anvil is in room 0.", session_id="s1")
+    agent.settle()
+
+    # One that is killed in the middle, while what it has done and what it has not is changed.
+    fleet.seconds = 0.4
+    killed = operator(*to(NEW, place))
+    await _part_of_it(place, killed)
+    agent.provider.on_memory_write("replace", "memory", "The jug is in the cellar", {"old_text": FACTS[-1]})
+    agent.provider.on_memory_write("remove", "memory", "", {"old_text": FACTS[-2]})
+    killed.kill()
+    killed.communicate()
+    before = await embedded(place, 2)
+
+    # Two that go on with it together.
+    fleet.server.requests.clear()
+    fleet.seconds = 0.1
+    both = [operator(*to(NEW, place, "--json")) for _ in range(2)]
+    agent.provider.on_memory_write("replace", "memory", "The anvil is in the attic", {"old_text": FACTS[0]})
+    agent.provider.on_memory_write("remove", "memory", "", {"old_text": FACTS[1]})
+    await _erase(place, FACTS[2])
+    await _erase(place, FACTS[-3])
+    remember(agent, ["The lantern hangs in the hall", "The mirror is broken"])
+    agent.provider.sync_turn("Is the mirror broken?", "It broke last night.", session_id="s1")
+    ended = [(*each.communicate(timeout=200), each.returncode) for each in both]
+
+    assert 8 <= before < len(FACTS)
+    assert [code for *_, code in ended] == [DONE, DONE], ended
+    told = [json.loads(out) for out, *_ in ended]
+    assert [each["standing"]["active"] for each in told] == [True, True]
+    assert sorted(each["switched"] for each in told) == [False, True]
+    assert "embedding: " in "".join(err for _, err, _ in ended)
+    assert {text: n for text, n in fleet.asked(NEW).items() if n > 1 and text in FACTS} == {}
+    kept = {*FACTS[3:-3], "The jug is in the cellar", "The anvil is in the attic"}
+    kept |= {"The lantern hangs in the hall", "The mirror is broken"}
+    eventually(lambda: len(agent.said("mirror")) > 0)
+    require(command(*to(NEW, place)), DONE)
+    require(command(*to(OLD, place, "--fill-only", "--part-tokens", "256")), DONE)
+    for generation, model in ((1, OLD), (2, NEW)):
+        found = await entry_vectors(place, generation)
+        assert found.keys() == kept
+        assert [text for text, vector in found.items() if not near(vector, vector_of(model, text))] == []
+        assert await embedded(place, generation) == len(kept) + 4
+    assert await value(place.admin_dsn, "select active_generation from hermes_memory.installation") == 2
+
+
+def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switched_back(
+    fleet: Models,
+    place: Installation,
+    new_agent: NewAgent,
+    configure: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    search = ("search", "amber anvil", "--theme", "coder", "--json")
+    agent = new_agent().start()
+    remember(agent, FACTS[:6])
+    agent.settle()
+    degraded = DEGRADED[Trouble.EMBEDDER]
+
+    filled = require(command(*to(NEW, place, "--fill-only", "--json")), DONE)
+    beside = require(here(capsys, "doctor", "--json"), DONE).document
+    switched = require(command(*to(NEW, place)), DONE)
+    eventually(lambda: degraded in agent.provider.system_prompt_block())
+    by_words = require(here(capsys, *search), DONE).document
+    doctor = require(here(capsys, "doctor", "--json"), ERROR).document
+    stats = require(here(capsys, "stats"), DONE)
+    configure(embed_model=NEW)
+    by_meaning = require(here(capsys, *search), DONE).document
+    healthy = require(here(capsys, "doctor", "--json"), DONE).document
+    back = require(reembed(place, "--switch-back", "--json"), DONE)
+    eventually(lambda: degraded not in agent.provider.system_prompt_block())
+    verb = ("reembed", "--admin-dsn", place.admin_dsn)
+    shown = require(here(capsys, *verb, "--drop", "2"), WORK_REMAINS)
+    still = asyncio.run(embedded(place, 2))
+    refused = [require(here(capsys, *verb, "--drop", number), USAGE).err for number in ("1", "7")]
+    dropped = require(reembed(place, "--drop", "2", "--execute", "--json"), DONE)
+    nothing = require(here(capsys, *verb, "--switch-back"), USAGE)
+    remember(agent, ["The lantern hangs in the hall"])
+    agent.provider.on_memory_write("remove", "memory", "", {"old_text": FACTS[5]})
+    agent.settle()
+
+    assert (filled.document["switched"], filled.document["standing"]["active"]) == (False, False)
+    assert [each for each in told(beside, "vectors") if "generation 2 (not used yet)" in each]
+    assert "restart it" in switched.out
+    assert by_words["hits"]
+    assert by_words["degraded"]
+    (mismatch,) = told(doctor, "vectors", "error")
+    assert NEW in mismatch
+    assert OLD in mismatch
+    assert "hermes-memory reembed" in mismatch
+    assert f"generation 2 (in use): {NEW}, 64 dimensions" in stats.out
+    assert f"generation 1 (kept): {OLD}, 64 dimensions" in stats.out
+    assert by_meaning["degraded"] == []
+    assert by_meaning["hits"][0]["content"] == FACTS[0]
+    assert told(healthy, "vectors", "error") == []
+    assert (back.document["active"], back.document["former"]) == (1, 2)
+    assert ("would drop generation 2" in shown.out, still) == (True, 6)
+    assert ["in use" in refused[0], "no embedding generation 7" in refused[1]] == [True, True]
+    assert dropped.document["dropped"] is True
+    assert "nothing to switch back to" in nothing.err
+    assert sorted(asyncio.run(entry_vectors(place, 1))) == sorted([*FACTS[:5], "The lantern hangs in the hall"])
+    log = "select detail->>'act' from hermes_memory.memory_maintenance_log where verb = 'reembed' order by at"
+    assert asyncio.run(rows(place.admin_dsn, log)) == [("switch",), ("switch",), ("drop",)]
+    assert asyncio.run(embedded(place, 2)) == 0
+
+
+async def test_a_model_of_4000_dimensions_is_indexed_also_after_a_process_was_killed_at_it(
+    fleet: Models, place: Installation, new_agent: NewAgent, configure: Callable[..., None]
+) -> None:
+    agent = new_agent().start()
+    remember(agent, FACTS[:6])
+    agent.settle()
+    agent.provider.shutdown()
+
+    require(command(*to(WIDE, place, "--fill-only")), DONE)
+    # As a process leaves it that is killed: one part of the index never finished, one never attached to the whole.
+    await place.administer_all("""
+        drop index hermes_memory.entry_vectors_g2_near, hermes_memory.turn_vectors_g2_near;
+        create index entry_vectors_g2_p0_near on hermes_memory.entry_vectors_g2_p0
+         using hnsw (embedding public.halfvec_cosine_ops);
+        create index entry_vectors_g2_p1_near on hermes_memory.entry_vectors_g2_p1
+         using hnsw (embedding public.halfvec_cosine_ops);
+        update pg_index set indisvalid = false where indexrelid = 'hermes_memory.entry_vectors_g2_p1_near'::regclass""")
+    require(command(*to(WIDE, place, "--json")), DONE)
+    configure(embed_model=WIDE, embed_dim=4_000)
+    found = require(command("search", "amber anvil", "--theme", "coder", "--json"), DONE).document
+
+    indexes = await rows(
+        place.admin_dsn,
+        "select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid "
+        "where c.relname like '%vectors_g2%near' order by 1",
+    )
+    assert [valid for _, valid in indexes] == [True] * 2 * (PARTITIONS + 1)
+    assert (found["degraded"], found["hits"][0]["content"]) == ([], FACTS[0])
+
+
+async def test_longer_parts_are_made_anew_beside_the_old_ones_and_agents_keep_to_what_is_stored(
+    fleet: Models, place: Installation, new_agent: NewAgent, configure: Callable[..., None]
+) -> None:
+    configure(embed_part_tokens=32)
+    agent = new_agent().start()
+    remember(agent, [" ".join(FACTS[:8])])
+    agent.settle()
+    kept = await value(place.admin_dsn, "select count(*) from hermes_memory.entry_vectors_g1")
+    warned = require(command("doctor", "--json"), DONE).document
+    require(reembed(place, "--json"), DONE)
+    parts = await value(place.admin_dsn, "select count(*) from hermes_memory.entry_vectors_g2")
+    remember(agent, [" ".join(FACTS[8:16])])
+    agent.settle()
+    doctor = require(command("doctor", "--json"), DONE).document
+
+    assert kept == 1
+    assert [each for each in told(warned, "vectors", "warning") if "parts of 256 tokens" in each and "reembed" in each]
+    assert parts > 1
+    assert told(doctor, "vectors", "warning") == []
+    assert await value(place.admin_dsn, "select count(*) from hermes_memory.entry_vectors_g2") > parts + 1
+
+
+def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit_code(
+    fleet: Models, place: Installation, new_agent: NewAgent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb = ("reembed", "--admin-dsn", place.admin_dsn)
+    agent = new_agent().start()
+    remember(agent, FACTS[:40])
+    agent.settle()
+
+    require(command(*to(NEW, place, "--url", "http://127.0.0.1:9")), DOWN)
+    wrong = here(capsys, *verb, "--model", NEW, "--dim", "63")
+    usage = [
+        require(here(capsys, *verb, *arguments), USAGE)
+        for arguments in (
+            ("--model", NEW, "--dim", "4001"),
+            ("--model", NEW, "--dim", "none"),
+            ("--switch-back", "--model", NEW),
+            ("--execute",),
+            ("--status", "--switch-back"),
+        )
+    ]
+    unnamed = require(here(capsys, "reembed", "--model", NEW, "--dim", "64"), USAGE)
+    before = require(here(capsys, *verb, "--status", "--json"), DONE).document
+    fleet.refuses = "is in room 1"
+    refusing = require(command(*to(NEW, place, "--json")), WORK_REMAINS).document
+    accepted = require(command(*to(NEW, place, "--json", "--accept-refused")), DONE).document
+
+    assert "Traceback" not in wrong.err
+    assert wrong.code == ERROR, wrong.err
+    assert all(ran.err for ran in usage)
+    assert "--admin-dsn" in unnamed.err
+    assert [each["generation"] for each in before["generations"]] == [1]
+    assert (refusing["switched"], refusing["standing"]["active"]) == (False, False)
+    assert refusing["standing"]["parked"] == 11
+    assert (accepted["switched"], accepted["standing"]["embedded"]) == (True, 29)
