@@ -83,7 +83,9 @@ class TestOpenTelemetryMetrics(MetricsContract):
         }
 
     def times(self, metrics: Metrics) -> Mapping[Timing, tuple[int, float]]:
-        names = {(f"{opentelemetry.PREFIX}{timing.family}", *timing.labels.values()): timing for timing in Timing}
+        names: dict[tuple[str, ...], Timing] = {
+            (f"{opentelemetry.PREFIX}{timing.family}", *timing.labels.values()): timing for timing in Timing
+        }
         return {
             names[_named(name, point)]: (point.count, point.sum)
             for name, point in self._points()
@@ -91,7 +93,9 @@ class TestOpenTelemetryMetrics(MetricsContract):
         }
 
     def happened(self, metrics: Metrics) -> Mapping[Happening, int]:
-        names = {(f"{opentelemetry.PREFIX}{each.family}", *each.labels.values()): each for each in Happening}
+        names: dict[tuple[str, ...], Happening] = {
+            (f"{opentelemetry.PREFIX}{each.family}", *each.labels.values()): each for each in Happening
+        }
         return {
             names[key]: int(point.value)
             for name, point in self._points()

@@ -137,6 +137,7 @@ async def test_each_process_of_a_home_has_a_port_and_the_next_takes_over_what_on
     monkeypatch.setattr(exposing, "RETRY_SECONDS", 0.05)
     caplog.set_level(logging.INFO, logger=exposing.__name__)
     where, telemetry = listening(f"127.0.0.1:{endpoint.port}"), Telemetry()
+    heard, shown = True, ""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(exposing.Exposure(where, telemetry).run)
         await until(lambda: actions(caplog))

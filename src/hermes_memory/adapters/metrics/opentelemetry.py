@@ -6,16 +6,18 @@ they go nowhere.
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from opentelemetry import metrics, trace
-from opentelemetry.metrics import CallbackOptions, Counter, Histogram, MeterProvider, Observation
-from opentelemetry.trace import Status, StatusCode, TracerProvider
+from opentelemetry.metrics import CallbackOptions, Counter, Histogram, Meter, MeterProvider, Observation
+from opentelemetry.trace import ProxyTracerProvider, Status, StatusCode, TracerProvider
 
 from hermes_memory.ports.metrics import BUCKETS, Happening, Metric, Timing
 
@@ -26,30 +28,35 @@ MEMORY: Final = "hermes_memory.memory"
 ERROR_TYPE: Final = "error.type"
 """Of the semantic conventions. The message of an error may quote what was remembered; its kind does not."""
 
+LOOK_SECONDS: Final = 1.0
+"""How often to look whether the program has set up an SDK meanwhile. Without one a span costs and tells nothing."""
+_UNTRACED: Final = nullcontext()
+
 _lock = threading.Lock()
 
 
 class _Instruments:
-    """The instruments of a meter provider. They cannot be taken away again, so all memories of a process share them."""
+    """The instruments of a meter. They cannot be taken away again, so all memories of a process share them."""
 
-    def __init__(self, provider: MeterProvider) -> None:
-        meter = provider.get_meter(SCOPE)
+    def __init__(self, meter: Meter) -> None:
         self.memories: WeakValueDictionary[int, OpenTelemetryMetrics] = WeakValueDictionary()
         for metric in Metric:
             make = meter.create_observable_counter if metric.counts else meter.create_observable_gauge
             make(f"{PREFIX}{metric.value}", [self._observing(metric)], _unit(metric), metric.help)
-        self.times: dict[str, Histogram] = {}
-        for timing in Timing:
-            if timing.family not in self.times:
-                self.times[timing.family] = meter.create_histogram(
-                    f"{PREFIX}{timing.family}", "s", timing.help, explicit_bucket_boundaries_advisory=BUCKETS
-                )
-        self.happened: dict[str, Counter] = {}
-        for happening in Happening:
-            if happening.family not in self.happened:
-                self.happened[happening.family] = meter.create_counter(
-                    f"{PREFIX}{happening.family}", "1", happening.help
-                )
+        histograms = {
+            family: meter.create_histogram(f"{PREFIX}{family}", "s", text, explicit_bucket_boundaries_advisory=BUCKETS)
+            for family, text in {timing.family: timing.help for timing in Timing}.items()
+        }
+        counters = {
+            family: meter.create_counter(f"{PREFIX}{family}", "1", text)
+            for family, text in {happening.family: happening.help for happening in Happening}.items()
+        }
+        self.times: Mapping[Timing, tuple[Histogram, Mapping[str, str]]] = {
+            timing: (histograms[timing.family], timing.labels) for timing in Timing
+        }
+        self.happened: Mapping[Happening, tuple[Counter, Mapping[str, str]]] = {
+            happening: (counters[happening.family], happening.labels) for happening in Happening
+        }
 
     def _observing(self, metric: Metric) -> Callable[[CallbackOptions], Iterable[Observation]]:
         return partial(self._observed, metric)
@@ -65,6 +72,16 @@ class _Instruments:
 
 
 _instruments: WeakKeyDictionary[MeterProvider, _Instruments] = WeakKeyDictionary()
+_of_the_process: list[_Instruments] = []
+"""At most one: made before an SDK is set up or after it, they lead there."""
+
+
+def _instruments_of(provider: MeterProvider | None) -> _Instruments:
+    if provider is not None:
+        return _instruments.get(provider) or _instruments.setdefault(provider, _Instruments(provider.get_meter(SCOPE)))
+    if not _of_the_process:
+        _of_the_process.append(_Instruments(metrics.get_meter(SCOPE)))
+    return _of_the_process[0]
 
 
 class OpenTelemetryMetrics:
@@ -76,9 +93,8 @@ class OpenTelemetryMetrics:
 
     def __init__(self, provider: MeterProvider | None = None) -> None:
         self.readings: Mapping[Metric, float] = {}
-        chosen = provider or metrics.get_meter_provider()
         with _lock:
-            self._instruments = _instruments.get(chosen) or _instruments.setdefault(chosen, _Instruments(chosen))
+            self._instruments = _instruments_of(provider)
             memories = self._instruments.memories
             self._number = next(number for number in range(1, len(memories) + 2) if number not in memories)
             memories[self._number] = self
@@ -89,11 +105,13 @@ class OpenTelemetryMetrics:
 
     def took(self, timing: Timing, seconds: float) -> None:
         """Record a time."""
-        self._instruments.times[timing.family].record(seconds, timing.labels)
+        histogram, labels = self._instruments.times[timing]
+        histogram.record(seconds, labels)
 
     def count(self, happening: Happening) -> None:
         """Count a happening."""
-        self._instruments.happened[happening.family].add(1, happening.labels)
+        counter, labels = self._instruments.happened[happening]
+        counter.add(1, labels)
 
     def close(self) -> None:
         """Hand out no numbers any more."""
@@ -110,10 +128,21 @@ class OpenTelemetryTracer:
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._tracer = trace.get_tracer(SCOPE, tracer_provider=provider)
+        self._awake = provider is not None
+        self._look_at = 0.0
+
+    def span(self, timing: Timing) -> AbstractContextManager[None]:
+        """Return what begins and ends a span; of an error it tells the kind alone."""
+        return self._span(timing) if self._awake or self._woken() else _UNTRACED
+
+    def _woken(self) -> bool:
+        if (now := time.monotonic()) >= self._look_at:
+            self._look_at = now + LOOK_SECONDS
+            self._awake = not isinstance(trace.get_tracer_provider(), ProxyTracerProvider)
+        return self._awake
 
     @contextmanager
-    def span(self, timing: Timing) -> Iterator[None]:
-        """Begin and end a span; of an error it tells the kind alone."""
+    def _span(self, timing: Timing) -> Iterator[None]:
         with self._tracer.start_as_current_span(
             f"{PREFIX}{timing.value}", record_exception=False, set_status_on_exception=False
         ) as span:
@@ -129,3 +158,11 @@ def _unit(metric: Metric) -> str:
     if metric.value.endswith("_seconds"):
         return "s"
     return "By" if metric is Metric.SPOOL_BYTES else "1"
+
+
+def _unlock_in_child() -> None:
+    global _lock  # noqa: PLW0603 - the thread that may hold it does not exist in the child
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock_in_child)
