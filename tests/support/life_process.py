@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from hermes_memory.application.memory import Memory
 from tests.support.agents import Agent, eventually
 from tests.support.journal import Journal, journalling
 
@@ -238,9 +239,18 @@ def is_without_database_for_a_while(agent: Agent) -> None:
     is_without_database_at_first(agent)
 
 
+async def _left(memory: Memory) -> int:
+    """Count what is not stored yet, and what is not embedded."""
+    status = await memory.services.spool.status()
+    return status.depth + (await memory.services.queue.backlog()).waiting
+
+
 def settles(agent: Agent) -> None:
-    """Deliver what earlier processes left, and tell what was set aside."""
-    agent.settle()
+    """Deliver what earlier processes left, for as long as it goes on, and tell what was set aside."""
+    left: int | None = None
+    while not agent.runtime.call(lambda memory: memory.settled(timeout=PATIENCE), timeout=PATIENCE + 5):
+        before, left = left, agent.runtime.call(_left, timeout=PATIENCE)
+        assert before is None or left < before, f"{left} writes wait, and nothing goes on"
     tell([[letter.id.hex, letter.reason] for letter in agent.runtime.local.spool.dead()])
     agent.provider.shutdown()
 

@@ -26,6 +26,8 @@ ROOT: Final = Path(__file__).parents[2]
 MODEL: Final = "hashing"
 DIMENSION: Final = 16
 SECONDS: Final = 100
+LEFT_SECONDS: Final = 900
+"""For what half an hour of misfortunes may leave; a process that gets nothing done for a minute gives up by itself."""
 """A guard against hanging, no measure of speed."""
 RELEASE: Final = "update hermes_memory.embedding_jobs set not_before = now() where parked_reason is null"
 """What the embed stage of a killed process had claimed comes free with time; at the end nobody works on it."""
@@ -94,10 +96,10 @@ class Trial:
             finally:
                 started.kill()
 
-    def run(self, how: str, home: str = "coder", *, status: int) -> str:
+    def run(self, how: str, home: str = "coder", *, status: int, seconds: float = SECONDS) -> str:
         """Run a program of `life_process` to its end, and return what it printed."""
         with self.process(how, home) as started:
-            printed, complaints = started.communicate(timeout=SECONDS)
+            printed, complaints = started.communicate(timeout=seconds)
         assert started.returncode == status, complaints
         return printed
 
@@ -107,7 +109,7 @@ class Trial:
         await self.database.administer(RELEASE)
         dead: dict[OperationId, str] = {}
         for home in homes or ("coder",):
-            letters = json.loads(self.run("settles", home, status=0).splitlines()[-1])
+            letters = json.loads(self.run("settles", home, status=0, seconds=LEFT_SECONDS).splitlines()[-1])
             dead.update({OperationId(UUID(operation)): reason for operation, reason in letters})
         evidence = await gather(self.database.admin_dsn, embedded=True, dead=dead)
         return await judge(read_journals(self.journals), evidence)
