@@ -135,8 +135,8 @@ class Settings(BaseSettings):
     # Embedding
     embedder: Literal["local", "quality", "openai", "ollama", "auto", "none"] = Field(
         "local",
-        description="local runs in this process; quality finds more and runs beside it; openai and ollama name an HTTP "
-        "shape; auto finds out which.",
+        description="local runs in this process; quality runs beside it, for many languages; openai and ollama name "
+        "an HTTP shape; auto finds out which.",
     )
     embed_url: str | None = Field(None, description="Base URL of the embedding endpoint.")
     embed_model: str | None = Field(None, description="Model name the endpoint knows.")

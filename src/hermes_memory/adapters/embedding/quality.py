@@ -1,4 +1,4 @@
-"""The embedder for better answers: multilingual e5-small in a process of its own."""
+"""The embedder for memories in many languages: multilingual e5-small in a process of its own."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _ENVIRONMENT: Final = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 class QualityEmbedder(MachineEmbedder):
     """Multilingual e5-small (100 languages) in 4 bits: 384 numbers, 90 MB, computed by an engine in C.
 
-    It finds more among notes than `local` and takes ten times as long for a text. The engine runs in a process of its
-    own, because what goes wrong in C takes the process with it: an agent's must not be that one. It is started again
-    for the next text when it is gone.
+    It answers questions in another language than the memory's better than `local`, stops fewer of those that nothing
+    answers, and takes ten times as long for a text (benchmarks/results/recall-quality.md). The engine runs in a process
+    of its own, because what goes wrong in C takes the process with it: an agent's must not be that one. It is started
+    again for the next text when it is gone.
     """
 
     NAME = "quality"
