@@ -86,8 +86,8 @@ def require_reachable(settings: Settings, theme: Theme) -> None:
     found = resolve(told, identity_policy(settings), installation_secret(settings))
     if theme not in {DEFAULT_THEME, found.theme}:
         raise InvalidInput(
-            f"no agent could reach a theme {theme!r}: by this home's settings an agent of that name has the theme "
-            f"{found.theme!r} ({found.reason.value})",
+            f"no agent could have a theme of that name: by this home's settings it has the theme {found.theme!r} "
+            f"({found.reason.value})",
             field="to",
         )
 

@@ -31,6 +31,7 @@ def carry_out(given: argparse.Namespace) -> int:
     remap = Remap(
         source=theme_to_move(given.source, "from"), target=theme_to_move(given.target, "to"), grants=given.with_grants
     )
+    code = maintained(given, remap, "moved", back="What is one with a memory of TO afterwards cannot be told apart.")
     if (given.source, given.target) != (remap.source, remap.target):
         print(f"the themes are spelt {remap.source!r} and {remap.target!r}", file=sys.stderr)
-    return maintained(given, remap, "moved", back="What is one with a memory of TO afterwards cannot be told apart.")
+    return code

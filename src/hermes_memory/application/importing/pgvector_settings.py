@@ -172,7 +172,7 @@ DROPPED: Final[Mapping[str, str]] = {
     "write_queue_maxsize": "the queue is a file that drops nothing; `spool_max_rows` bounds it at 200,000 writes",
     "turn_min_chars": "a filter drops small talk by what it says and keeps short facts; `turn_min_width` is there for "
     "a floor in columns",
-    "ttl_days": "nothing is deleted by age",
+    "ttl_days": "nothing is deleted by age, unless `hermes-memory prune` is run",
     "embed_write_retries": "embedding is retried until it succeeds",
     "embed_write_backoff": "the pause between attempts grows by itself",
     "embed_on_write": "texts are stored first and embedded afterwards, always",
