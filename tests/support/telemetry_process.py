@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 
 import anyio
 
@@ -23,15 +24,17 @@ def told_of(setting: str) -> dict[str, object]:
     spans = TracerProvider()
     spans.add_span_processor(SimpleSpanProcessor(exporter))
     trace.set_tracer_provider(spans)
-    metrics.set_meter_provider(MeterProvider([reader]))
     tracer = trace.get_tracer("host")
     open_numbers: list[str] = []
+
+    def begin() -> None:
+        metrics.set_meter_provider(MeterProvider([reader]))
 
     def look() -> None:
         open_numbers.extend(_numbers(reader.get_metrics_data()))
 
     with tracer.start_as_current_span("turn"):
-        anyio.run(use, setting, look)
+        anyio.run(use, setting, begin, look)
     ended = exporter.get_finished_spans()
     names = {span.context.span_id: span.name for span in ended if span.context}
     return {
@@ -42,18 +45,18 @@ def told_of(setting: str) -> dict[str, object]:
     }
 
 
-async def use(setting: str, look: object) -> None:
-    """Remember something, find it again, and look."""
+async def use(setting: str, begin: Callable[[], None], look: Callable[[], None]) -> None:
+    """Remember something and find it again; begin to listen once the memory is open, and look before it closes."""
     from hermes_memory.application import monitor
     from hermes_memory.testing import open_in_process
 
     monitor.WATCH_SECONDS = 0.01  # type: ignore[misc]
     async with open_in_process(settings={"opentelemetry": setting}) as memory:
+        begin()
         view = memory.view("kestrel", session="s-kestrel")
         await view.remember(TEXT)
         await view.recall("When is the launch?")
         await anyio.sleep(0.5)
-        assert callable(look)
         look()
 
 
@@ -62,10 +65,14 @@ def _numbers(data: object) -> list[str]:
     return [metric.name for one in resources for scope in one.scope_metrics for metric in scope.metrics]
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 def main() -> None:
     """Say what is told, or with `loaded` what is imported where nobody wants to be told."""
     if sys.argv[1] == "loaded":
-        anyio.run(use, sys.argv[2], lambda: None)
+        anyio.run(use, sys.argv[2], nothing, nothing)
         listeners = ("hermes_memory.adapters.metrics.", "prometheus_client")
         print(json.dumps([name for name in sys.modules if name.startswith(listeners)]))
     else:

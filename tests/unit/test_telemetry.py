@@ -34,6 +34,15 @@ def test_all_who_listen_are_told_the_same_and_who_left_nothing() -> None:
     assert (gone.readings, gone.times) == ({}, [])
 
 
+def test_nothing_is_read_for_who_wants_no_numbers_now() -> None:
+    telemetry, wants = Telemetry(), [False]
+    telemetry.attach(InMemoryMetrics(), wants=lambda: wants[0])
+    before = telemetry.measured
+    wants[0] = True
+
+    assert (before, telemetry.measured) == (False, True)
+
+
 def test_a_block_that_fails_is_timed_and_traced_and_fails_on() -> None:
     telemetry, metrics, tracer = Telemetry(), InMemoryMetrics(), InMemoryTracer()
     telemetry.attach(metrics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Final
@@ -14,6 +14,10 @@ from hermes_memory.ports.tracing import Tracer
 _UNHEARD: Final = nullcontext()
 
 
+def _always() -> bool:
+    return True
+
+
 class Telemetry:
     """Passes on what is measured. Any thread may call.
 
@@ -21,24 +25,27 @@ class Telemetry:
     listen are loaded later.
     """
 
-    __slots__ = ("_metrics", "_tracers")
+    __slots__ = ("_metrics", "_tracers", "_wanting")
 
     def __init__(self) -> None:
         self._metrics: tuple[Metrics, ...] = ()
+        self._wanting: tuple[tuple[Metrics, Callable[[], bool]], ...] = ()
         self._tracers: tuple[Tracer, ...] = ()
 
     @property
     def measured(self) -> bool:
-        """Whether anybody takes numbers."""
-        return bool(self._metrics)
+        """Whether anybody wants numbers that have to be read, or asked for, now."""
+        return any(wants() for _, wants in self._wanting)
 
-    def attach(self, listener: Metrics) -> None:
-        """Pass numbers on to a listener from now on."""
+    def attach(self, listener: Metrics, *, wants: Callable[[], bool] = _always) -> None:
+        """Pass numbers on to a listener from now on; nothing is read for one that says it wants none now."""
         self._metrics = (*self._metrics, listener)
+        self._wanting = (*self._wanting, (listener, wants))
 
     def detach(self, listener: Metrics) -> None:
         """Pass nothing on to a listener any more. One that was never attached is passed over."""
         self._metrics = tuple(each for each in self._metrics if each is not listener)
+        self._wanting = tuple(pair for pair in self._wanting if pair[0] is not listener)
 
     def follow(self, tracer: Tracer) -> None:
         """Make spans with a tracer from now on."""

@@ -45,7 +45,7 @@ def new_endpoint(where: Listening, *, events: bool) -> tuple[PrometheusMetrics, 
 
             from hermes_memory.adapters.metrics.endpoint import MetricsEndpoint  # noqa: PLC0415
             from hermes_memory.adapters.metrics.prometheus import PrometheusMetrics  # noqa: PLC0415
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise ConfigurationError(INSTALL) from error
     registry = CollectorRegistry()
     return PrometheusMetrics(registry, events=events), MetricsEndpoint(registry, where)
@@ -107,7 +107,7 @@ def traced(settings: Settings, telemetry: Telemetry) -> Iterator[None]:
         yield
         return
     metrics, tracer = OpenTelemetryMetrics(), OpenTelemetryTracer()
-    telemetry.attach(metrics)
+    telemetry.attach(metrics, wants=metrics.wanted)
     telemetry.follow(tracer)
     try:
         yield

@@ -51,8 +51,12 @@ class MetricsEndpoint:
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_POLL_SECONDS,), name=THREAD_NAME, daemon=True
         )
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._server.server_close()
+            raise ConfigurationError("the metrics cannot be served: the system allows no further thread") from error
         _open.add(self)
-        self._thread.start()
 
     @property
     def port(self) -> int:

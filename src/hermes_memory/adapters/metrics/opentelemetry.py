@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Counter, Histogram, Meter, MeterProvider, Observation
-from opentelemetry.trace import ProxyTracerProvider, Status, StatusCode, TracerProvider
+from opentelemetry.trace import Status, StatusCode, TracerProvider
 
 from hermes_memory.ports.metrics import BUCKETS, Happening, Metric, Timing
 
@@ -98,6 +98,11 @@ class OpenTelemetryMetrics:
             memories = self._instruments.memories
             self._number = next(number for number in range(1, len(memories) + 2) if number not in memories)
             memories[self._number] = self
+        self._given = provider is not None
+
+    def wanted(self) -> bool:
+        """Tell whether an SDK is set up that would take numbers anywhere."""
+        return self._given or _set_up(metrics.get_meter_provider())
 
     def publish(self, readings: Mapping[Metric, float]) -> None:
         """Take the numbers as they are now."""
@@ -138,7 +143,7 @@ class OpenTelemetryTracer:
     def _woken(self) -> bool:
         if (now := time.monotonic()) >= self._look_at:
             self._look_at = now + LOOK_SECONDS
-            self._awake = not isinstance(trace.get_tracer_provider(), ProxyTracerProvider)
+            self._awake = _set_up(trace.get_tracer_provider())
         return self._awake
 
     @contextmanager
@@ -152,6 +157,11 @@ class OpenTelemetryTracer:
                 span.set_attribute(ERROR_TYPE, type(error).__name__)
                 span.set_status(Status(StatusCode.ERROR))
                 raise
+
+
+def _set_up(provider: object) -> bool:
+    """Tell a provider of an SDK from those of the API itself, which stand in for one and take nothing anywhere."""
+    return not type(provider).__module__.startswith(("opentelemetry.metrics", "opentelemetry.trace"))
 
 
 def _unit(metric: Metric) -> str:
