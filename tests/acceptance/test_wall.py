@@ -72,9 +72,10 @@ HOLES = {
     "using (agent_identity in (select unnest(hermes_memory.ctx_themes())))": "wall_change on sessions",
     "alter policy wall_add on hermes_memory.conversations "
     "with check (agent_identity = (select hermes_memory.ctx_theme()))": "wall_add on conversations",
-    "alter policy wall_read on hermes_memory.history using (subject in (select unnest(hermes_memory.ctx_subjects())) "
+    "alter policy wall_read on hermes_memory.history using (subject in "
+    "(select unnest((select hermes_memory.ctx_subjects()))) "
     "or (subject = '' and (agent_identity = (select hermes_memory.ctx_theme()) "
-    "or agent_identity in (select unnest(hermes_memory.ctx_themes())))))": "wall_read on history",
+    "or agent_identity in (select unnest((select hermes_memory.ctx_themes()))))))": "wall_read on history",
     "alter policy wall_add on hermes_memory.history with check (agent_identity = (select hermes_memory.ctx_theme()) "
     "and (subject = '' or subject = (select hermes_memory.ctx_subject())))": "wall_add on history",
     "grant select on hermes_memory.memory_entries_p1 to {role}": "memory_entries_p1",

@@ -57,12 +57,12 @@ select p.polname || ' on ' || c.relname as name
      then '((agent_identity=(SELECTctx_theme()))AND((subject=''\x'')OR(subject=(SELECTctx_subject()))))'
      else '(agent_identity=(SELECTctx_theme()))' end as own,
      case when e.has_subject
-     then '((subjectIN(SELECTunnest(ctx_subjects())))OR((subject=''\x'')AND((agent_identity=(SELECTctx_theme()))'
-          'OR(agent_identityIN(SELECTunnest(ctx_themes()))))))'
+     then '((subjectIN(SELECTunnest((SELECTctx_subjects()))))OR((subject=''\x'')'
+          'AND((agent_identity=(SELECTctx_theme()))OR(agent_identityIN(SELECTunnest((SELECTctx_themes())))))))'
      else '(agent_identityIN(SELECTunnest(ctx_themes())))' end as visible) w
  cross join lateral (
    select case when c.relname = 'history'
-     then '((subjectIN(SELECTunnest(ctx_subjects())))OR((subject=''\x'')AND(agent_identity=(SELECTctx_theme()))))'
+     then '((subjectIN(SELECTunnest((SELECTctx_subjects()))))OR((subject=''\x'')AND(agent_identity=(SELECTctx_theme()))))'
      else w.visible end as read,
      case when c.relname = 'history'
      then left(w.own, -1) || 'AND(sealISNULL)AND(erasureISNULL)AND(saltISNOTNULL)AND(change<>''erased'')'

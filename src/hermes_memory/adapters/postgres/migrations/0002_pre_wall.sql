@@ -43,8 +43,9 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- Puts the wall around a table with theme and subject: read what is visible, add, change and remove what is one's own.
--- The own theme is asked first, so that most reads need no list of the readable ones, which may be long. Called again it
--- mends a wall with a hole in it.
+-- The own theme is asked first, so that most reads need no list of the readable ones, which may be long. Each list is made
+-- by a select of its own: once for a table, and not anew for each of its partitions. Called again it mends a wall with a
+-- hole in it.
 create function hermes_memory.raise_wall(guarded text) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -56,9 +57,9 @@ begin
   execute format('alter table hermes_memory.%I enable row level security', guarded);
   execute format('alter table hermes_memory.%I no force row level security', guarded);
   execute format($p$create policy wall_read on hermes_memory.%I for select using
-    (subject in (select unnest(hermes_memory.ctx_subjects()))
+    (subject in (select unnest((select hermes_memory.ctx_subjects())))
      or (subject = '' and (agent_identity = (select hermes_memory.ctx_theme())
-                           or agent_identity in (select unnest(hermes_memory.ctx_themes())))))$p$, guarded);
+                           or agent_identity in (select unnest((select hermes_memory.ctx_themes()))))))$p$, guarded);
   execute format($p$create policy wall_add on hermes_memory.%I for insert with check
     (agent_identity = (select hermes_memory.ctx_theme())
      and (subject = '' or subject = (select hermes_memory.ctx_subject())))$p$, guarded);
@@ -72,7 +73,7 @@ begin
   -- chosen, no erasure claimed and no time but the present one.
   if guarded = 'history' then
     alter policy wall_read on hermes_memory.history using
-      (subject in (select unnest(hermes_memory.ctx_subjects()))
+      (subject in (select unnest((select hermes_memory.ctx_subjects())))
        or (subject = '' and agent_identity = (select hermes_memory.ctx_theme())));
     alter policy wall_add on hermes_memory.history with check
       (agent_identity = (select hermes_memory.ctx_theme())
