@@ -62,7 +62,8 @@ select p.polname || ' on ' || c.relname as name
      else '(agent_identityIN(SELECTunnest(ctx_themes())))' end as visible) w
  cross join lateral (
    select case when c.relname = 'history'
-     then '((subjectIN(SELECTunnest((SELECTctx_subjects()))))OR((subject=''\x'')AND(agent_identity=(SELECTctx_theme()))))'
+     then '((subjectIN(SELECTunnest((SELECTctx_subjects()))))OR((subject=''\x'')'
+          'AND(agent_identity=(SELECTctx_theme()))))'
      else w.visible end as read,
      case when c.relname = 'history'
      then left(w.own, -1) || 'AND(sealISNULL)AND(erasureISNULL)AND(saltISNOTNULL)AND(change<>''erased'')'
