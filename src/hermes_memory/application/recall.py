@@ -277,7 +277,7 @@ class Recall:
             left_out = {key: self._own.score(row, statistics) for key, row in rows.items() if key not in scores}
             scores.update({key: score for key, score in left_out.items() if score.bm25 > 0})
         return [
-            Candidate(row=row, bm25=bm25, held=held, cosine=cosines.get(key))
+            Candidate(row, bm25, held, cosines.get(key))
             for key, row in rows.items()
             for bm25, held in (scores.get(key, _NO_WORDS),)
         ]
