@@ -173,9 +173,10 @@ def remember(agent: Agent, facts: list[str]) -> None:
         agent.provider.on_memory_write("add", "memory", fact)
 
 
-async def _erase(place: Installation, content: str) -> None:
-    entry = await value(place.admin_dsn, "select id from hermes_memory.memory_entries where content = $1", content)
-    require(command("erase", "--admin-dsn", place.admin_dsn, "--entry", str(entry), "--execute"), DONE)
+def _erase(place: Installation, content: str) -> None:
+    named = "select id from hermes_memory.memory_entries where content = $1"
+    entry = asyncio.run(value(place.admin_dsn, named, content))
+    assert in_process("erase", "--admin-dsn", place.admin_dsn, "--entry", str(entry), "--execute") == DONE
 
 
 async def _part_of_it(place: Installation, process: subprocess.Popen[str]) -> int:
@@ -188,8 +189,8 @@ async def _part_of_it(place: Installation, process: subprocess.Popen[str]) -> in
     return done
 
 
-async def test_another_model_takes_over_while_agents_work_and_operators_are_killed(
-    fleet: Models, place: Installation, new_agent: NewAgent, configure: Callable[..., None]
+def test_another_model_takes_over_while_agents_work_and_operators_are_killed(
+    fleet: Models, place: Installation, new_agent: NewAgent
 ) -> None:
     agent = new_agent().start()
     remember(agent, FACTS)
@@ -199,12 +200,12 @@ async def test_another_model_takes_over_while_agents_work_and_operators_are_kill
     # One that is killed in the middle, while what it has done and what it has not is changed.
     fleet.seconds = 0.4
     killed = operator(*to(NEW, place))
-    await _part_of_it(place, killed)
+    asyncio.run(_part_of_it(place, killed))
     agent.provider.on_memory_write("replace", "memory", "The jug is in the cellar", {"old_text": FACTS[-1]})
     agent.provider.on_memory_write("remove", "memory", "", {"old_text": FACTS[-2]})
     killed.kill()
     killed.communicate()
-    before = await embedded(place, 2)
+    before = asyncio.run(embedded(place, 2))
 
     # Two that go on with it together.
     fleet.server.requests.clear()
@@ -212,8 +213,8 @@ async def test_another_model_takes_over_while_agents_work_and_operators_are_kill
     both = [operator(*to(NEW, place, "--json")) for _ in range(2)]
     agent.provider.on_memory_write("replace", "memory", "The anvil is in the attic", {"old_text": FACTS[0]})
     agent.provider.on_memory_write("remove", "memory", "", {"old_text": FACTS[1]})
-    await _erase(place, FACTS[2])
-    await _erase(place, FACTS[-3])
+    _erase(place, FACTS[2])
+    _erase(place, FACTS[-3])
     remember(agent, ["The lantern hangs in the hall", "The mirror is broken"])
     agent.provider.sync_turn("Is the mirror broken?", "It broke last night.", session_id="s1")
     ended = [(*each.communicate(timeout=200), each.returncode) for each in both]
@@ -228,14 +229,14 @@ async def test_another_model_takes_over_while_agents_work_and_operators_are_kill
     kept = {*FACTS[3:-3], "The jug is in the cellar", "The anvil is in the attic"}
     kept |= {"The lantern hangs in the hall", "The mirror is broken"}
     eventually(lambda: len(agent.said("mirror")) > 0)
-    require(command(*to(NEW, place)), DONE)
-    require(command(*to(OLD, place, "--fill-only", "--part-tokens", "256")), DONE)
+    assert in_process(*to(NEW, place)) == DONE
+    assert in_process(*to(OLD, place, "--fill-only", "--part-tokens", "256")) == DONE
     for generation, model in ((1, OLD), (2, NEW)):
-        found = await entry_vectors(place, generation)
+        found = asyncio.run(entry_vectors(place, generation))
         assert found.keys() == kept
         assert [text for text, vector in found.items() if not near(vector, vector_of(model, text))] == []
-        assert await embedded(place, generation) == len(kept) + 4
-    assert await value(place.admin_dsn, "select active_generation from hermes_memory.installation") == 2
+        assert asyncio.run(embedded(place, generation)) == len(kept) + 4
+    assert asyncio.run(value(place.admin_dsn, "select active_generation from hermes_memory.installation")) == 2
 
 
 def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switched_back(
@@ -298,56 +299,70 @@ def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switch
     assert asyncio.run(embedded(place, 2)) == 0
 
 
-async def test_a_model_of_4000_dimensions_is_indexed_also_after_a_process_was_killed_at_it(
-    fleet: Models, place: Installation, new_agent: NewAgent, configure: Callable[..., None]
+def test_a_model_of_4000_dimensions_is_indexed_also_after_a_process_was_killed_at_it(
+    fleet: Models,
+    place: Installation,
+    new_agent: NewAgent,
+    configure: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     agent = new_agent().start()
     remember(agent, FACTS[:6])
     agent.settle()
     agent.provider.shutdown()
 
-    require(command(*to(WIDE, place, "--fill-only")), DONE)
+    require(here(capsys, *to(WIDE, place, "--fill-only")), DONE)
     # As a process leaves it that is killed: one part of the index never finished, one never attached to the whole.
-    await place.administer_all("""
+    half_made = """
         drop index hermes_memory.entry_vectors_g2_near, hermes_memory.turn_vectors_g2_near;
         create index entry_vectors_g2_p0_near on hermes_memory.entry_vectors_g2_p0
          using hnsw (embedding public.halfvec_cosine_ops);
         create index entry_vectors_g2_p1_near on hermes_memory.entry_vectors_g2_p1
          using hnsw (embedding public.halfvec_cosine_ops);
-        update pg_index set indisvalid = false where indexrelid = 'hermes_memory.entry_vectors_g2_p1_near'::regclass""")
-    require(command(*to(WIDE, place, "--json")), DONE)
+        update pg_index set indisvalid = false where indexrelid = 'hermes_memory.entry_vectors_g2_p1_near'::regclass"""
+    asyncio.run(place.administer_all(half_made))
+    require(here(capsys, *to(WIDE, place, "--json")), DONE)
     configure(embed_model=WIDE, embed_dim=4_000)
-    found = require(command("search", "amber anvil", "--theme", "coder", "--json"), DONE).document
+    found = require(here(capsys, "search", "amber anvil", "--theme", "coder", "--json"), DONE).document
 
-    indexes = await rows(
-        place.admin_dsn,
+    indexes = (
         "select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid "
-        "where c.relname like '%vectors_g2%near' order by 1",
+        "where c.relname like '%vectors_g2%near' order by 1"
     )
-    assert [valid for _, valid in indexes] == [True] * 2 * (PARTITIONS + 1)
+    assert [valid for _, valid in asyncio.run(rows(place.admin_dsn, indexes))] == [True] * 2 * (PARTITIONS + 1)
     assert (found["degraded"], found["hits"][0]["content"]) == ([], FACTS[0])
 
 
-async def test_longer_parts_are_made_anew_beside_the_old_ones_and_agents_keep_to_what_is_stored(
-    fleet: Models, place: Installation, new_agent: NewAgent, configure: Callable[..., None]
+def test_other_parts_are_made_anew_beside_the_old_ones_and_agents_keep_to_what_is_stored(
+    fleet: Models,
+    place: Installation,
+    new_agent: NewAgent,
+    configure: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    def count(generation: int) -> int:
+        found: int = asyncio.run(
+            value(place.admin_dsn, f"select count(*) from hermes_memory.entry_vectors_g{generation}")
+        )
+        return found
+
     configure(embed_part_tokens=32)
     agent = new_agent().start()
     remember(agent, [" ".join(FACTS[:8])])
     agent.settle()
-    kept = await value(place.admin_dsn, "select count(*) from hermes_memory.entry_vectors_g1")
-    warned = require(command("doctor", "--json"), DONE).document
-    require(reembed(place, "--json"), DONE)
-    parts = await value(place.admin_dsn, "select count(*) from hermes_memory.entry_vectors_g2")
+    kept = count(1)
+    warned = require(here(capsys, "doctor", "--json"), DONE).document
+    require(here(capsys, "reembed", "--admin-dsn", place.admin_dsn, "--json"), DONE)
+    parts = count(2)
     remember(agent, [" ".join(FACTS[8:16])])
     agent.settle()
-    doctor = require(command("doctor", "--json"), DONE).document
+    doctor = require(here(capsys, "doctor", "--json"), DONE).document
 
     assert kept == 1
     assert [each for each in told(warned, "vectors", "warning") if "parts of 256 tokens" in each and "reembed" in each]
     assert parts > 1
     assert told(doctor, "vectors", "warning") == []
-    assert await value(place.admin_dsn, "select count(*) from hermes_memory.entry_vectors_g2") > parts + 1
+    assert count(2) > parts + 1
 
 
 def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit_code(
@@ -358,7 +373,7 @@ def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit
     remember(agent, FACTS[:40])
     agent.settle()
 
-    require(command(*to(NEW, place, "--url", "http://127.0.0.1:9")), DOWN)
+    require(here(capsys, *to(NEW, place, "--url", "http://127.0.0.1:9")), DOWN)
     wrong = here(capsys, *verb, "--model", NEW, "--dim", "63")
     usage = [
         require(here(capsys, *verb, *arguments), USAGE)
@@ -374,7 +389,7 @@ def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit
     before = require(here(capsys, *verb, "--status", "--json"), DONE).document
     fleet.refuses = "is in room 1"
     refusing = require(command(*to(NEW, place, "--json")), WORK_REMAINS).document
-    accepted = require(command(*to(NEW, place, "--json", "--accept-refused")), DONE).document
+    accepted = require(here(capsys, *to(NEW, place, "--json", "--accept-refused")), DONE).document
 
     assert "Traceback" not in wrong.err
     assert wrong.code == ERROR, wrong.err

@@ -106,7 +106,7 @@ class Reembedding:
         """
         started = time.monotonic()
         await self._embedder.embed_documents([PROBE], timeout=self._timeout)
-        async with self._generations.alone():
+        async with self._generations.alone(self._waits):
             number = await self._prepared(wanted)
         queue = self._queue_of(number)
         stage = self._stage_of(queue)
@@ -121,6 +121,9 @@ class Reembedding:
             refused=refused,
             seconds=time.monotonic() - started,
         )
+
+    def _waits(self) -> None:
+        self._progress.begin(Step.WAIT, None)
 
     async def _prepared(self, wanted: Wanted) -> int:
         number = await self._generations.register(self._embedder.model, self._embedder.dimension, wanted.part_tokens)
@@ -163,12 +166,12 @@ class Reembedding:
         while not await self._indexed(number):
             await filling.complete()
         await filling.complete()
-        async with self._generations.alone():
+        async with self._generations.alone(self._waits):
             return await self._switched(number, wanted)
 
     async def _indexed(self, number: int) -> bool:
         """Make the index, unless rows turn up that nobody embeds: those that were being changed when they were met."""
-        async with self._generations.alone():
+        async with self._generations.alone(self._waits):
             if await self._queue_rows(number):
                 return False
             self._progress.begin(Step.INDEX, None)

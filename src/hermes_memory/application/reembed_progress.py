@@ -13,6 +13,7 @@ class Step(StrEnum):
     QUEUE = "looking for rows without a vector"
     EMBED = "embedding"
     INDEX = "building the index"
+    WAIT = "waiting for another operator"
 
 
 class Progress(Protocol):

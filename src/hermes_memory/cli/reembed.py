@@ -137,12 +137,13 @@ def _lines(done: Reembedded, given: argparse.Namespace) -> Sequence[str]:
 
 
 async def _operate(settings: Settings, given: argparse.Namespace) -> int:
+    from hermes_memory.application.reembed_progress import Step  # noqa: PLC0415
     from hermes_memory.bootstrap.reembedding import opened_generations  # noqa: PLC0415
 
     async with opened_generations(settings, given.admin_dsn) as generations:
         if given.status:
             return await _status(generations, given)
-        async with generations.alone():
+        async with generations.alone(lambda: print(Step.WAIT, file=sys.stderr)):
             return await (_switch_back(generations, given) if given.switch_back else _drop(generations, given))
 
 

@@ -63,8 +63,12 @@ class Generations(Protocol):
     Raises (all methods): StoreUnavailable, SchemaNotApplied, ConfigurationError when the login may not act as owner.
     """
 
-    def alone(self) -> AbstractAsyncContextManager[None]:
-        """Keep other operators from preparing, indexing, switching and dropping meanwhile; wait for one who does."""
+    def alone(self, waits: Callable[[], object] = ...) -> AbstractAsyncContextManager[None]:
+        """Keep other operators from preparing, indexing, switching and dropping meanwhile; wait for one who does.
+
+        Args:
+            waits: Told once that there is one to wait for.
+        """
         ...
 
     async def standing(self) -> Collection[GenerationStanding]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, LiteralString
+from itertools import count
+from typing import TYPE_CHECKING, Final, LiteralString
+
+import asyncpg
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 
 if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.pool import Connection
     from hermes_memory.adapters.postgres.rows import Record
 
 # $1 the tables of a generation. Each of their partitions, with the state of the index made here for it, and whether any
@@ -27,6 +32,8 @@ select p.relname as vectors, c.relname as part,
 
 IS_THERE: Final[LiteralString] = "select to_regclass('hermes_memory.' || $1) is not null"
 
+LOCK_SECONDS: Final = 1
+LOCK_TRIES: Final = 60
 LONGEST: Final = 7 * 86_400.0
 """Seconds that the graph of one partition may take: millions of vectors take hours on a small machine."""
 
@@ -39,9 +46,10 @@ async def index_generation(administrator: Administrator, generation: int, made: 
     tables = [f"{kind}_vectors_g{generation:d}" for kind in ("entry", "turn")]
     async with administrator.session() as session:
         for vectors in [table for table in tables if not await session.fetchval(IS_THERE, f"{table}_near")]:
-            await session.execute(
+            await _briefly(
+                session,
                 f"create index {vectors}_near on only hermes_memory.{vectors} "
-                "using hnsw (embedding public.halfvec_cosine_ops)"
+                "using hnsw (embedding public.halfvec_cosine_ops)",
             )
         parts: Sequence[Record] = await session.fetch(PARTITIONS, tables)
         for done, part in enumerate(parts):
@@ -51,7 +59,7 @@ async def index_generation(administrator: Administrator, generation: int, made: 
     made(len(parts), len(parts))
 
 
-async def _index_part(session: Any, part: Record) -> None:
+async def _index_part(session: Connection, part: Record) -> None:
     name = f"{part['part']}_near"
     if part["there"] and not part["valid"]:
         await session.execute(f"drop index concurrently hermes_memory.{name}", timeout=LONGEST)
@@ -61,4 +69,19 @@ async def _index_part(session: Any, part: Record) -> None:
             "using hnsw (embedding public.halfvec_cosine_ops)",
             timeout=LONGEST,
         )
-    await session.execute(f"alter index hermes_memory.{part['vectors']}_near attach partition hermes_memory.{name}")
+    await _briefly(session, f"alter index hermes_memory.{part['vectors']}_near attach partition hermes_memory.{name}")
+
+
+async def _briefly(session: Connection, statement: str) -> None:
+    """Run a statement that needs a strong lock for a moment: while it waits for one, all who come after wait too."""
+    for tried in count(1):
+        try:
+            async with session.transaction():
+                await session.execute(f"set local lock_timeout = '{LOCK_SECONDS}s'")
+                await session.execute(statement)
+        except asyncpg.LockNotAvailableError:
+            if tried == LOCK_TRIES:
+                raise
+            await asyncio.sleep(LOCK_SECONDS)
+        else:
+            return

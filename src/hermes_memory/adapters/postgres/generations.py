@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar
 from uuid import uuid4
 
@@ -69,12 +70,14 @@ class PostgresGenerations:
         self._administrator = administrator
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def alone(self, waits: Callable[[], object] = lambda: None) -> AsyncIterator[None]:
         """Wait for other operators; see `Generations.alone`."""
         # Waiting in the server would keep the other one's index from being made, which waits for all that wait.
-        while True:
+        for tried in count():
             if await self._administrator.value(TRY_ALONE):
                 break
+            if not tried:
+                waits()
             await asyncio.sleep(ALONE_PAUSE)
         try:
             yield

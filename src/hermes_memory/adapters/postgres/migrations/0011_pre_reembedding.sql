@@ -64,15 +64,16 @@ begin
   end loop;
 end $$;
 
--- Lets recall use a generation that is filled, indexed and measured from now on, and returns the one before. Nothing but
--- one row of settings is written, so nobody waits for it.
+-- Lets recall use a generation that is filled, indexed and measured from now on, or one that it used before, and returns
+-- the one until now. Nothing but two rows of settings are written, so nobody waits for it.
 create function hermes_memory.switch_generation(wanted int) returns int language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
   former int := (select i.active_generation from hermes_memory.installation i for update);
 begin
   if not exists (select from hermes_memory.embedding_models m
-                  where m.generation = wanted and m.fed and m.unrelated_cosine is not null) then
+                  where m.generation = wanted and m.fed
+                    and (m.unrelated_cosine is not null or m.activated_at is not null)) then
     raise exception 'there is no embedding generation % to be used', wanted using errcode = 'no_data_found';
   end if;
   if (select count(*) from pg_index x
