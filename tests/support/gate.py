@@ -45,6 +45,11 @@ class Gate:
         if self._thread is not None:
             self._thread.join(10)
 
+    @property
+    def connections(self) -> int:
+        """How many connections were taken so far, both sides of a forwarded one counted."""
+        return len(self._held)
+
     def open(self) -> None:
         """Forward connections from now on."""
         self._listen(silent=False)

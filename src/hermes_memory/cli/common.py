@@ -7,6 +7,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -59,6 +60,22 @@ def path_named(text: str) -> Path:
         argparse.ArgumentTypeError: It is blank.
     """
     return Path(not_blank(text))
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """Return what reads a whole number of an option, from `low` to `high`.
+
+    >>> whole_number(1, 200)("20")
+    20
+    """
+
+    def read(text: str) -> int:
+        with suppress(ValueError):
+            if low <= (number := int(text)) <= high:
+                return number
+        raise argparse.ArgumentTypeError(f"must be a whole number from {low:,} to {high:,}")
+
+    return read
 
 
 def counted(count: int, noun: str) -> str:

@@ -18,6 +18,7 @@ ERROR: Final = 1
 DEPENDENCY_DOWN: Final = 2
 WORK_REMAINS: Final = 3
 USAGE: Final = 64
+INTERRUPTED: Final = 130
 
 
 def exit_for(error: HermesMemoryError) -> int:

@@ -11,7 +11,7 @@ from hermes_memory.application.answers import RecallResult
 from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
-from hermes_memory.cli.common import print_json, settings_for, with_memory
+from hermes_memory.cli.common import print_json, settings_for, whole_number, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.explain_lines import lines, payload
 from hermes_memory.cli.history import caller_of
@@ -43,7 +43,11 @@ def register(verbs: Any) -> None:
         "--tokens", type=_tokens, metavar="N", help="tokens that the hits may take; default: any number"
     )
     parser.add_argument(
-        "--show", type=int, default=SHOWN, metavar="N", help="how many candidates to tell of; default: %(default)s"
+        "--show",
+        type=whole_number(1, 200),
+        default=SHOWN,
+        metavar="N",
+        help="how many candidates to tell of, 1 to 200; default: %(default)s",
     )
     parser.set_defaults(carry_out=carry_out)
 

@@ -19,6 +19,7 @@ from hermes_memory.cli.common import (
     settings_for,
     subject_named,
     theme_option,
+    whole_number,
     with_memory,
 )
 from hermes_memory.cli.exits import DONE, ERROR
@@ -41,7 +42,13 @@ def register(verbs: Any) -> None:
     json_option(parser)
     whose_options(parser)
     parser.add_argument("entry", nargs="?", metavar="ENTRY", help="an entry's id, or verify; default: all of the theme")
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="most changes; default: %(default)s")
+    parser.add_argument(
+        "--limit",
+        type=whole_number(1, 1000),
+        default=50,
+        metavar="N",
+        help="most changes, 1 to 1,000; default: %(default)s",
+    )
     parser.add_argument(
         "--against",
         action="append",

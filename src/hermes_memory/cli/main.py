@@ -44,7 +44,7 @@ from hermes_memory.cli import (
     undo,
 )
 from hermes_memory.cli.common import not_blank, path_named
-from hermes_memory.cli.exits import ERROR, USAGE, exit_for
+from hermes_memory.cli.exits import ERROR, INTERRUPTED, USAGE, exit_for
 from hermes_memory.domain.errors import HermesMemoryError
 
 DISTRIBUTION: Final = "hermes-memory-postgres"
@@ -138,8 +138,10 @@ def run(given: argparse.Namespace) -> int:
         print(f"hermes-memory: {error}", file=sys.stderr)
         return exit_for(error)
     except KeyboardInterrupt:
+        # A connection that was broken off complains when it is collected, of what somebody wanted.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         print("hermes-memory: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         _leave_nothing_to_flush()
         return ERROR

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 import hermes_memory
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, whole_number
 from hermes_memory.cli.exits import DONE
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import ReadPolicy
@@ -23,7 +23,12 @@ def register(verbs: Any) -> None:
     json_option(parser)
     parser.add_argument("--admin-dsn", metavar="URL", help="login that may create roles, extensions and schemas")
     parser.add_argument("--runtime-role", metavar="NAME", help="role the memory logs in as; made when missing")
-    parser.add_argument("--partitions", type=int, metavar="N", help="hash partitions; heeded the first time only")
+    parser.add_argument(
+        "--partitions",
+        type=whole_number(1, 256),
+        metavar="N",
+        help="hash partitions, 1 to 256; heeded the first time only",
+    )
     parser.add_argument("--read-policy", choices=[policy.value for policy in ReadPolicy], help="who reads whom")
     parser.set_defaults(carry_out=carry_out)
 

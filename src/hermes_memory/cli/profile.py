@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hermes_memory.application.memory import Memory
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, whole_number, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.history import caller_of, whose_options
 from hermes_memory.cli.search import row_line
@@ -25,7 +25,13 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--scope", default="current", help="current, subject, all, or the name of a theme; default: %(default)s"
     )
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="most entries; default: %(default)s")
+    parser.add_argument(
+        "--limit",
+        type=whole_number(1, 1000),
+        default=50,
+        metavar="N",
+        help="most entries, 1 to 1,000; default: %(default)s",
+    )
     parser.set_defaults(carry_out=carry_out)
 
 

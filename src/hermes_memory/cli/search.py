@@ -8,7 +8,7 @@ from typing import Any
 
 from hermes_memory.application.answers import RecallResult
 from hermes_memory.application.memory import Memory
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, whole_number, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.history import caller_of, whose_options
 from hermes_memory.domain.fusion import Ranked
@@ -37,7 +37,9 @@ def question_options(parser: argparse.ArgumentParser) -> None:
     json_option(parser)
     whose_options(parser)
     parser.add_argument("query", help="a question or key words")
-    parser.add_argument("--top-k", type=int, default=5, metavar="N", help="most hits; default: %(default)s")
+    parser.add_argument(
+        "--top-k", type=whole_number(1, 200), default=5, metavar="N", help="most hits, 1 to 200; default: %(default)s"
+    )
     parser.add_argument(
         "--scope", default="current", help="current, subject, all, or the name of a theme; default: %(default)s"
     )

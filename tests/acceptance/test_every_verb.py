@@ -1,0 +1,177 @@
+"""What holds for every verb of the command, those to come included: they need a line in `tests/support/verbs.py`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes_memory.cli.exits import INTERRUPTED, USAGE
+from hermes_memory.cli.main import command_parser
+from tests.support.agents import eventually
+from tests.support.command import COMMAND, in_process
+from tests.support.gate import Gate
+from tests.support.postgres_store import Installation
+from tests.support.verbs import HOMELESS, READS_NO_SETTINGS, USES, leaves
+
+VERBS = dict(leaves(command_parser()))
+TABLE = {name: use for name, use in USES.items() if not use.tried}
+NUMBERS = {"N", "SECONDS", "DAYS"}
+FACTS = (
+    "create table facts (fact_id integer primary key, content text, category text, tags text, trust_score real, "
+    "created_at text, updated_at text)"
+)
+
+
+def values_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the arguments that take a value."""
+    yield from (action for action in parser._actions if action.nargs != 0)
+
+
+def refusal(*arguments: str) -> int:
+    """Return what the parser alone ends with: nothing is carried out."""
+    try:
+        command_parser().parse_args(arguments)
+    except SystemExit as leaving:
+        return int(leaving.code or 0)
+    return 0
+
+
+def test_every_verb_stands_in_the_table_of_uses() -> None:
+    assert set(VERBS) == set(USES), "a new verb needs its line in tests/support/verbs.py"
+    assert all(Path(use.tried).exists() for use in USES.values() if use.tried)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_takes_what_all_take_and_says_what_each_argument_means(name: str) -> None:
+    names = {action.dest for action in VERBS[name]._actions}
+
+    assert "as_json" in names
+    assert "hermes_home" in names or name in HOMELESS
+    assert callable(VERBS[name].get_default("carry_out"))
+    assert all(action.help for action in VERBS[name]._actions)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_no_verb_takes_a_blank_or_a_name_that_it_does_not_know(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    blanks = [
+        action.option_strings[-1]
+        for action in values_of(VERBS[name])
+        # An empty answer of the set-up takes a setting out.
+        if action.option_strings and not action.dest.startswith("answer_")
+    ]
+
+    assert [refusal(*name.split(), option, " ") for option in blanks] == [USAGE] * len(blanks)
+    assert refusal(*name.split(), "--no-such-option") == USAGE
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_no_verb_takes_words_for_a_number(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = [action.option_strings[-1] for action in values_of(VERBS[name]) if action.type in {int, float}]
+
+    assert [refusal(*name.split(), option, "many") for option in numbers] == [USAGE] * len(numbers)
+
+
+@pytest.fixture
+def stand(served: Path, database: Installation, tmp_path: Path) -> dict[str, str]:
+    """What the uses of the table speak of: files of others, a login with the owner's rights."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "old.yaml").write_text("plugins: {pgvector: {sync_turns: false}}")
+    (folder / "list.json").write_text('{"results": []}')
+    (folder / "MEMORY.md").write_text("Likes tea")
+    (folder / "setting").write_text("0" * 64)
+    with sqlite3.connect(folder / "facts.db") as facts:
+        facts.execute(FACTS)
+    facts.close()
+    return {"folder": str(folder), "admin": database.admin_dsn, "role": database.role, "entry": ""}
+
+
+def test_every_verb_prints_one_document_whose_keys_stay(
+    stand: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {}
+    for name, use in TABLE.items():
+        capsys.readouterr()
+        code = in_process(*name.split(), *use.arguments.format(**stand).split(), "--json")
+        told = capsys.readouterr()
+        document: dict[str, Any] = json.loads(told.out) if told.out else {"": told.err}
+        found[name] = (code, " ".join(sorted(document)))
+        if name == "add":
+            stand["entry"] = document["entry"]["id"]
+
+    assert found == {name: (use.code, use.keys) for name, use in TABLE.items()}
+
+
+def test_no_number_below_its_range_is_taken(stand: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    stand["entry"] = "00000000-0000-0000-0000-000000000000"
+    wrong = [
+        (*name.split(), *(use.numbered or use.arguments).format(**stand).split(), action.option_strings[-1], value)
+        for name, use in TABLE.items()
+        for action in values_of(VERBS[name])
+        if action.option_strings and action.metavar in NUMBERS
+        for value in ("-3", "nan")
+    ]
+    taken = {" ".join(arguments): code for arguments in wrong if (code := in_process(*arguments)) != USAGE}
+
+    assert wrong
+    assert not taken
+    assert capsys.readouterr().out == ""
+
+
+def test_wrong_settings_end_every_verb_with_their_own_code(
+    home: Path, configure: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(pool_size="many")
+    stand = dict.fromkeys(("folder", "role", "entry"), "x") | {"admin": "postgresql://nobody@127.0.0.1:9/nowhere"}
+    codes = {
+        name: in_process(*name.split(), *use.arguments.format(**stand).split())
+        for name, use in TABLE.items()
+        if name not in READS_NO_SETTINGS
+    }
+    told = capsys.readouterr()
+
+    assert {name for name, code in codes.items() if code != USAGE} == set()
+    # One finds the file missing that it was given.
+    assert (told.out + told.err).count("HERMES_MEMORY_POOL_SIZE in the environment") >= len(codes) - 1
+    assert "Traceback" not in told.out + told.err
+
+
+def test_who_interrupts_a_verb_that_waits_gets_one_line_and_the_code_for_it(
+    home: Path, configure: Callable[..., None]
+) -> None:
+    with ExitStack() as opened:
+        running = []
+        for arguments in (("search", "x"), ("doctor", "--wait", "200"), ("prune", "--older-than", "3", "--admin-dsn")):
+            gate = opened.enter_context(Gate())
+            gate.hang()
+            address = f"postgresql://app@127.0.0.1:{gate.port}/nowhere"
+            configure(dsn=address)
+            more = (address,) if arguments[-1] == "--admin-dsn" else ()
+            running.append((gate, _started(*arguments, *more)))
+        told = [_interrupted(gate, process) for gate, process in running]
+
+    assert told == [("hermes-memory: interrupted\n", INTERRUPTED)] * len(running)
+
+
+def _started(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(COMMAND), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+
+
+def _interrupted(gate: Gate, process: subprocess.Popen[str]) -> tuple[str, int]:
+    """Interrupt a command that waits for a database which does not answer; return what it says and ends with."""
+    eventually(lambda: gate.connections)
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=100)[1], process.returncode
