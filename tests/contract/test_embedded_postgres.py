@@ -16,6 +16,7 @@ import pytest
 
 from hermes_memory.adapters.embedded_postgres import Binaries, EmbeddedPostgres, ServerAddress, find_binaries
 from hermes_memory.adapters.embedded_postgres import server_log as log_module
+from hermes_memory.adapters.embedded_postgres.onlooking import running_server
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from tests.support.embedded import NOBODY, Client, leader_below, new_cluster, place, postgres_below, query
 from tests.support.postgres import DSN_VARIABLE, TestServer
@@ -70,6 +71,20 @@ def test_the_address_serves_libpq_as_well(root: Path) -> None:
 
     assert answer.stdout == b"42\n"
     postgres.release()
+
+
+async def test_whoever_only_looks_finds_the_server_that_runs_and_neither_starts_nor_keeps_one(root: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="does not run"):
+        running_server(root / "postgres")
+    postgres = supervisor(root)
+    address = postgres.acquire()
+    found = running_server(root / "postgres")
+    answer = await query(found.dsn(), "SELECT 'it runs'")
+    postgres.release()
+
+    assert (found, answer) == (address, "it runs")
+    with pytest.raises(StoreUnavailable, match="does not run"):
+        running_server(root / "postgres")
 
 
 async def test_data_is_still_there_after_the_server_was_stopped_and_started(root: Path) -> None:
