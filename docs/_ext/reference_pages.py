@@ -11,20 +11,20 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Any, Final
 
 from plots import plots
-from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from hermes_memory.cli.main import add_verbs
 from hermes_memory.hermes.tools import tool_schemas
 from hermes_memory.ports.metrics import Happening, Metric, Timing
-from hermes_memory.settings import ENV_PREFIX, Settings
+from hermes_memory.settings import Settings
+from hermes_memory.settings.names import variable_of
+from hermes_memory.settings.ranges import described
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 MEASURED: Final[Mapping[str, Mapping[str, str]]] = {
@@ -59,16 +59,7 @@ SECTIONS: Final[Mapping[str, str]] = {
 }
 """The first setting of each section, in the order in which the settings are declared, and the section's title."""
 _COMPUTED_DEFAULTS: Final[Mapping[str, str]] = {"home": "`~/.hermes`"}
-_TYPE_NAMES: Final[Mapping[type, str]] = {
-    bool: "true or false",
-    int: "whole number",
-    float: "number",
-    str: "text",
-    Path: "path",
-    SecretStr: "secret",
-}
 _KINDS: Final[Mapping[bool, str]] = {True: "counter", False: "gauge"}
-_BOUNDS: Final[Mapping[str, str]] = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
 
 
 def settings_part() -> str:
@@ -78,7 +69,7 @@ def settings_part() -> str:
         if name in SECTIONS:
             tables.append((SECTIONS[name], []))
         tables[-1][1].append(_setting(name, field))
-    header = ("Setting", "Environment variable", "Type", "Default", "Meaning")
+    header = ("Setting", "Environment variable", "Values", "Default", "Meaning")
     return "\n".join(f"### {title}\n\n{_table(header, rows)}" for title, rows in tables)
 
 
@@ -197,43 +188,11 @@ def _circumstances(name: str) -> str:
 def _setting(name: str, field: FieldInfo) -> Sequence[str]:
     return (
         f"`{name}`",
-        "`HERMES_HOME`" if name == "home" else f"`{ENV_PREFIX}{name.upper()}`",
-        _type(field),
+        "`HERMES_HOME`" if name == "home" else f"`{variable_of(name)}`",
+        described(field, choice=lambda word: f"`{word}`"),
         _COMPUTED_DEFAULTS.get(name) or _default(field.default),
         field.description or "",
     )
-
-
-def _type(field: FieldInfo) -> str:
-    bounds = {
-        key: value
-        for constraint in field.metadata
-        for key in _BOUNDS
-        if (value := getattr(constraint, key, None)) is not None
-    }
-    return f"{_plain_type(field.annotation)}{_range(bounds)}"
-
-
-def _range(bounds: Mapping[str, Any]) -> str:
-    shown = {key: f"{value:,}" for key, value in bounds.items()}
-    if "ge" in shown and "le" in shown:
-        return f", {shown['ge']} to {shown['le']}"
-    return "".join(f", {words.format(shown[key])}" for key, words in _BOUNDS.items() if key in shown)
-
-
-def _plain_type(annotation: Any) -> str:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in {Union, types.UnionType}:
-        return _plain_type(next(one for one in arguments if one is not types.NoneType))
-    if origin is Literal:
-        return ", ".join(f"`{choice}`" for choice in arguments)
-    if origin is tuple:
-        return "list of names, or one text with commas"
-    if origin is dict:
-        return "mapping of names to numbers" if arguments[1] is float else "mapping of names"
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return ", ".join(f"`{choice.value}`" for choice in annotation)
-    return _TYPE_NAMES[annotation]
 
 
 def _default(value: object) -> str:

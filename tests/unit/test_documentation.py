@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 from tests.support.page_scripts import page_script
 
+from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED
 from hermes_memory.domain import errors
 from hermes_memory.settings import Settings
 
@@ -93,6 +94,14 @@ def test_the_table_of_old_keys_names_settings_that_exist() -> None:
 
     assert named
     assert named <= set(Settings.model_fields)
+
+
+def test_the_table_of_old_keys_says_what_the_conversion_of_settings_does() -> None:
+    rows = _rows(DOCS / "reference" / "configuration.md", "## Coming from")
+    told = {row[0].strip("`"): re.findall(r"`(\w+)`", row[1]) for row in rows}
+
+    assert {*RENAMED, *DROPPED, "dsn"} == set(told)
+    assert [key for key, (name, _) in RENAMED.items() if name not in told[key]] == []
 
 
 def test_every_error_has_its_line() -> None:

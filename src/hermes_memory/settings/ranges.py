@@ -19,7 +19,7 @@ _NAMES: Final[Mapping[type, str]] = {
     Path: "a path",
     SecretStr: "a secret",
 }
-_BOUNDS: Final[Mapping[str, str]] = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
+_BOUNDS: Final[Mapping[str, str]] = {"ge": "of at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
 
 
 def choices_of(field: FieldInfo) -> tuple[str, ...]:
@@ -54,7 +54,8 @@ def described(field: FieldInfo, *, choice: Callable[[str], str] = str) -> str:
     """
     if words := choices_of(field):
         return f"one of {', '.join(map(choice, words))}"
-    return f"{_kind(_given(field.annotation))}{_range(field)}{_pattern(field)}"
+    like = [choice(pattern) for one in field.metadata if (pattern := getattr(one, "pattern", None))]
+    return f"{_kind(_given(field.annotation))}{_range(field)}{''.join(f' like {each}' for each in like)}"
 
 
 def type_of(field: FieldInfo) -> type | None:
@@ -85,8 +86,3 @@ def _range(field: FieldInfo) -> str:
         return f" from {shown['ge']} to {shown['le']}"
     words = ", ".join(words.format(shown[key]) for key, words in _BOUNDS.items() if key in shown)
     return f" {words}" if words else ""
-
-
-def _pattern(field: FieldInfo) -> str:
-    patterns = [pattern for one in field.metadata if (pattern := getattr(one, "pattern", None))]
-    return f" like {patterns[0]}" if patterns else ""
