@@ -5,11 +5,11 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-pgbouncer soak matrix fuzz audit check docs bench-writes bench-recall clean
+.PHONY: help setup demo test test-pgbouncer soak matrix matrix-postgres matrix-python fuzz audit check docs bench-writes bench-recall clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Make the virtual environment with everything in it
 
@@ -32,6 +32,12 @@ soak: $(READY) ## Kill and cut everything at random for half an hour; FAULTS_SEE
 
 matrix: $(READY) ## End, fork and kill processes on Python 3.11, 3.12 and 3.13; FAULTS_PYTHONS="3.12" on one
 	@FAULTS_PYTHONS="$${FAULTS_PYTHONS:-3.11 3.12 3.13}" $(BIN)/python -m pytest tests/faults/test_life.py
+
+matrix-postgres: $(READY) ## Run what meets a server on PostgreSQL 15, 16 and 17, by turns; POSTGRES_VERSIONS="15" on one
+	@$(BIN)/python scripts/matrix.py postgres $(POSTGRES_VERSIONS) -- $(MATRIX_ARGS)
+
+matrix-python: $(READY) ## Run all but the fault tests on Python 3.11, 3.12 and 3.13, by turns; PYTHON_VERSIONS="3.12" on one
+	@$(BIN)/python scripts/matrix.py python $(PYTHON_VERSIONS) -- $(MATRIX_ARGS)
 
 fuzz: $(READY) ## Try the rules on texts, calls and files at random for an hour or so; FUZZ_EXAMPLES=n shortens
 	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest $(PYTEST_ARGS) -o timeout=0 tests/fuzz

@@ -38,7 +38,7 @@ class Interpreter:
         """
         if not self.version:
             return Path(sys.executable)
-        original = _found(self.version)
+        original = find_python(self.version)
         venv = cache_directory() / f"python-{self.version}-{digest(str(original), *_requirements())}"
         with built(venv) as fresh:
             if fresh:
@@ -52,7 +52,12 @@ def interpreters() -> list[Interpreter]:
     return [Interpreter(version) for version in os.environ.get(VARIABLE, "").split() or [""]]
 
 
-def _found(version: str) -> Path:
+def find_python(version: str) -> Path:
+    """Return an interpreter of a version such as 3.12.
+
+    Raises:
+        RuntimeError: There is none on this machine.
+    """
     candidates = [shutil.which(f"python{version}")]
     if pyenv := shutil.which("pyenv"):
         root = subprocess.run([pyenv, "root"], capture_output=True, text=True, check=True).stdout.strip()
