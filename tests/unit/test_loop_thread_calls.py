@@ -17,6 +17,7 @@ import pytest
 from tests.support.inprocess import GUARD, InProcess
 from tests.support.inprocess_runtime import eventually
 
+from hermes_memory.adapters.inmemory.metrics import InMemoryTracer
 from hermes_memory.application.memory import Memory
 from hermes_memory.domain.errors import (
     ConfigurationError,
@@ -27,6 +28,7 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.model import Origin, Target
 from hermes_memory.hermes.loop_thread import THREAD_NAME, LoopThread
+from hermes_memory.ports.metrics import Timing
 from hermes_memory.testing.making import DESK
 
 
@@ -83,6 +85,24 @@ async def name_thread(memory: Memory) -> str:
 
 async def remember(memory: Memory) -> str:
     return (await memory.view_of(DESK).remember("Launch on 3 May")).content
+
+
+def test_what_a_caller_asks_for_is_traced_within_the_callers_span(bench: Bench) -> None:
+    tracer, thread = InMemoryTracer(), bench.opened()
+
+    async def answer(memory: Memory) -> None:
+        with tracer.span(Timing.RECALL):
+            await anyio.sleep(0)
+
+    with tracer.span(Timing.ACCEPT):
+        thread.call(answer, timeout=GUARD)
+    thread.call(answer, timeout=GUARD)
+
+    assert tracer.spans == [
+        (Timing.RECALL, Timing.ACCEPT, None),
+        (Timing.ACCEPT, None, None),
+        (Timing.RECALL, None, None),
+    ]
 
 
 def test_a_call_runs_on_the_memorys_own_thread_and_returns_its_answer(bench: Bench) -> None:
