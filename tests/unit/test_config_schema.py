@@ -55,6 +55,13 @@ def test_every_other_field_shows_the_settings_own_default() -> None:
             assert not field.get("choices") or field["default"] in field["choices"]
 
 
+def test_a_field_that_takes_a_number_says_so_with_its_range() -> None:
+    (vectors,) = [field for field in get_config_schema() if field["key"] == "embed_dim"]
+
+    assert (vectors["type"], vectors["minimum"], vectors["maximum"]) == ("integer", 1, 4000)
+    assert not any("type" in field for field in get_config_schema() if field["key"] != "embed_dim")
+
+
 def test_a_condition_names_a_field_before_it_and_one_of_its_choices() -> None:
     seen: dict[str, dict[str, Any]] = {}
     for field in get_config_schema():

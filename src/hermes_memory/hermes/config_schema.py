@@ -21,7 +21,7 @@ from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes.files import write_atomically
 from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home, settings_with
 from hermes_memory.settings.names import SECRETS
-from hermes_memory.settings.ranges import choices_of
+from hermes_memory.settings.ranges import bounds_of, choices_of, type_of
 from hermes_memory.settings.refusals import unusable
 
 PROVIDER_NAME: Final = "hermes-memory"
@@ -162,7 +162,17 @@ def _field(key: str, *, kind: str = "", **more: Any) -> dict[str, Any]:
         field["default"] = _default_of(source)
     if kind:
         field["kind"] = kind
-    return {**field, **more}
+    return {**field, **_number(source), **more}
+
+
+def _number(source: FieldInfo) -> dict[str, Any]:
+    """Return what a form needs to know of a setting that is a number; hosts that do not know of it show a text."""
+    kind = {int: "integer", float: "number"}.get(type_of(source) or str)
+    if kind is None:
+        return {}
+    bounds = bounds_of(source)
+    names = {"minimum": bounds.get("ge"), "maximum": bounds.get("le")}
+    return {"type": kind, **{name: bound for name, bound in names.items() if bound is not None}}
 
 
 def _default_of(source: FieldInfo) -> str | bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 MASK: Final = "********"
 _ADDRESSES: Final = frozenset({"dsn", "embed_url"})
@@ -40,7 +40,8 @@ def masked_address(address: str) -> str:
     if not parts.scheme or "//" not in address or parts.fragment or "@" in parts.path + parts.query:
         return MASK
     query = [(name, value if name in _HARMLESS else MASK) for name, value in parse_qsl(parts.query)]
-    return urlunsplit((parts.scheme, _netloc(parts.netloc, parts.scheme), parts.path, urlencode(query, safe="*/"), ""))
+    shown = f"{parts.scheme}://{_netloc(parts.netloc, parts.scheme)}{parts.path}"
+    return f"{shown}?{urlencode(query, safe='*/')}" if query else shown
 
 
 def _netloc(netloc: str, scheme: str) -> str:
