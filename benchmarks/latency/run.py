@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.filtered.processor import used_ms
 from benchmarks.kit.databases import Databases
 from benchmarks.kit.machine import Load, describe
 from benchmarks.kit.peer import PEER, PEER_PLACE, install_peer, installed
@@ -155,10 +156,21 @@ async def _rounds(place: _Place, plan: Plan, asks: dict[str, Ask]) -> dict[str, 
         place.say(f"  round {number}" if number else "  warming up")
         questions = place.corpus.asked(plan.questions if number else plan.warm_up, number)
         for name, ask in asks.items() if number % 2 else reversed(asks.items()):
+            side = name.split(",", maxsplit=1)[0]
+            before = await _server_used(place, side)
             answer = await ask(questions)
+            after = await _server_used(place, side)
+            used = sum(ms - before.get(pid, 0.0) for pid, ms in after.items())
             if number:
-                found[name].append(answer)
+                found[name].append({**answer, "server_cpu_ms": used / len(questions) if after else None})
     return found
+
+
+async def _server_used(place: _Place, side: str) -> Mapping[int, float]:
+    """Return the milliseconds of processor that the server's processes for a side have used, as far as can be told."""
+    role, _ = place.databases.role(side)
+    serving = await place.databases.connection.fetch("select pid from pg_stat_activity where usename = $1", role)
+    return {pid: ms for (pid,) in serving if (ms := used_ms(pid)) is not None}
 
 
 def page(results: dict[str, Any]) -> str:

@@ -15,6 +15,8 @@ RECALL_MS: Final = 12.0
 """Asked of the median, at 6,000 rows."""
 RECALL_ROWS: Final = 6_000
 QUANTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+PROCESSORS: Final = {"own_cpu_ms": "the asking process's", "server_cpu_ms": "the server's"}
+"""What a busy machine changes least. The model of the peer's agent runs in a process of its own and is in neither."""
 KINDS: Final = {
     "recall": "`recall` of the library",
     "tool": "the tool `recall_conversation`",
@@ -28,7 +30,7 @@ def summed_up(rounds: Sequence[Record]) -> Record:
     return {
         "questions": len(waits),
         "answered": sum(one["answered"] for one in rounds),
-        "own_cpu_ms": fmean(one["own_cpu_ms"] for one in rounds),
+        **{used: _mean([one[used] for one in rounds]) for used in PROCESSORS},
         **{name: quantile(waits, share) for name, share in QUANTILES.items()},
         "waits_ms": [round(value, 2) for value in waits],
     }
@@ -52,9 +54,15 @@ def _size(rows: int, found: Record) -> Iterator[Line]:
                 target=f"≤ {RECALL_MS:g}" if asked else "",
                 met=at_most(own[name], RECALL_MS) if asked else None,
             )
-        yield Line(
-            what=f"{rows:,} rows, {title}: the asking process's processor, ms a question",
-            ours=own["own_cpu_ms"],
-            other=peer.get("own_cpu_ms"),
-            ratio=ratio(own["own_cpu_ms"], peer.get("own_cpu_ms")),
-        )
+        for used, whose in PROCESSORS.items():
+            yield Line(
+                what=f"{rows:,} rows, {title}: {whose} processor, ms a question",
+                ours=own.get(used),
+                other=peer.get(used),
+                ratio=ratio(own.get(used), peer.get(used)),
+            )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    told = [value for value in values if value is not None]
+    return fmean(told) if told else None

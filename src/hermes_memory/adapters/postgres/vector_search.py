@@ -20,7 +20,6 @@ from hermes_memory.adapters.postgres.vector_plan import (
 )
 from hermes_memory.adapters.postgres.vector_statements import (
     cosines_statement,
-    crowd_statement,
     exact_statement,
     sizes_statement,
     walk_statement,
@@ -38,6 +37,9 @@ select m.generation, m.dimension
   from hermes_memory.installation i
   join hermes_memory.embedding_models m on m.generation = coalesce($1::int, i.active_generation)"""
 
+
+_CROWDS: Final = (Kind.ENTRY, Kind.TURN)
+"""The order in which the statement of the sizes tells how many rows of each kind a partition holds."""
 
 # $1 theme, $2 ids. Those of them that are of the theme, with a vector or without.
 OF_THEME: Final[LiteralString] = """
@@ -103,11 +105,7 @@ class VectorSearch:
             )
             if not _fits(facts, generation, vector):
                 return []
-            ways = {
-                kind: await self._way(transaction, question, kind, facts)
-                for kind in sorted(space.kinds)
-                if facts[str(kind)] > 0
-            }
+            ways = {kind: self._way(question, kind, facts) for kind in sorted(space.kinds) if facts[str(kind)] > 0}
             hits = list(
                 await _exactly(transaction, question, [kind for kind, way in ways.items() if way is None], facts)
             )
@@ -146,17 +144,14 @@ class VectorSearch:
     def _transaction(self, caller: Caller, timeout: float) -> AbstractAsyncContextManager[Transaction]:
         return self._pool.transaction(caller, timeout=timeout, read_only=True, settings=self._pool.planned_once)
 
-    async def _way(self, transaction: Transaction, question: _Question, kind: Kind, facts: Record) -> Walk | None:
+    def _way(self, question: _Question, kind: Kind, facts: Record) -> Walk | None:
         """Return how to walk the graph, None to compute every distance."""
         rows = facts[str(kind)]
         # Who speaks with somebody reads what was granted, not what all agents know.
         everybody = facts["read_policy"] == ReadPolicy.OPEN and question.caller.subject is None
         if is_whole(question.scope, rows, everybody=everybody, exact_rows=self._exact_rows):
             return None
-        crowd = 0
-        if not isinstance(question.scope, AllScope):
-            statement = crowd_statement(kind, facts["generation"])
-            crowd = await transaction.fetch_value(statement, theme_of(question.caller, question.scope)) or 0
+        crowd = 0 if isinstance(question.scope, AllScope) else facts["crowds"][_CROWDS.index(kind)]
         sizes = Sizes(rows=rows, crowd=crowd, partitions=facts["partitions"], everybody=everybody)
         return walk(question.scope, sizes, question.limit, exact_rows=self._exact_rows)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, LiteralString
 
 from hermes_memory.adapters.postgres.spaces import THEME, in_all_themes, in_one_theme, in_subject_themes
-from hermes_memory.domain.model import AllScope, Kind, Scope, SessionScope, SubjectScope
+from hermes_memory.domain.model import AllScope, CurrentScope, Kind, Scope, SessionScope, SubjectScope, ThemeScope
 
 # What a plan depends on: the generation, and how many rows the caller sees there. $3 shelves, $4 the generation that is
 # meant, null for the one in use.
@@ -20,16 +20,22 @@ sizes as (
    group by t.shelf)
 select m.generation, m.dimension, i.read_policy, i.partitions,
        coalesce((select sum(z.size) from sizes z where z.shelf <> 'turn'), 0)::bigint as entry,
-       coalesce((select sum(z.size) from sizes z where z.shelf = 'turn'), 0)::bigint as turn
+       coalesce((select sum(z.size) from sizes z where z.shelf = 'turn'), 0)::bigint as turn{crowds}
   from hermes_memory.installation i
   join hermes_memory.embedding_models m on m.generation = coalesce($4::int, i.active_generation)"""
 
-# $1 theme. About how many rows the partition of a theme holds, as of the last look that the server took at it.
-CROWD: Final[LiteralString] = """
-select greatest((select c.reltuples from pg_catalog.pg_class c
-                  where c.oid = to_regclass('hermes_memory.{vectors}_p' || n)), 0)::bigint
-  from hermes_memory.installation i cross join generate_series(0, i.partitions - 1) as n
- where satisfies_hash_partition('hermes_memory.{vectors}'::regclass, i.partitions, n, $1::text collate "C")"""
+# About how many entries and turns the partition of the theme holds, as of the last look that the server took at it. A
+# theme is in the partition of the same number in every table. Told with the sizes, because each question more is waited
+# for.
+CROWDS: Final[LiteralString] = """,
+       coalesce((
+         select array(select greatest((select c.reltuples from pg_catalog.pg_class c
+                                        where c.oid = to_regclass(format('hermes_memory.%s_vectors_g%s_p%s',
+                                                                         k.kind, m.generation, n))), 0)
+                        from unnest(array['entry', 'turn']) with ordinality as k(kind, place) order by k.place)
+           from generate_series(0, i.partitions - 1) as n
+          where satisfies_hash_partition('hermes_memory.conversations'::regclass, i.partitions, n,
+                                         $1::text collate "C")), '{0,0}')::bigint[] as crowds"""
 
 # $3 vector, $4 limit, $5 target. Adding 0 keeps the planner from the graph, which would hand out rows that the other
 # conditions then drop. The vector is made once, not for every row. A row is there once for each of its parts: so more
@@ -107,12 +113,8 @@ _NAMES: Final[Mapping[Kind, LiteralString]] = {Kind.ENTRY: "entry", Kind.TURN: "
 
 def sizes_statement(scope: Scope) -> LiteralString:
     """Return the statement that tells what a plan depends on. Parameters: theme, subjects, shelves, generation."""
-    return _in_scope(SIZES, scope)
-
-
-def crowd_statement(kind: Kind, generation: int) -> LiteralString:
-    """Return the statement that tells how many rows the partition of a theme holds. Parameter: the theme."""
-    return CROWD.replace("{vectors}", vectors_table(kind, generation))
+    one_theme = isinstance(scope, CurrentScope | ThemeScope)
+    return _in_scope(SIZES.replace("{crowds}", CROWDS if one_theme else ""), scope)
 
 
 def exact_statement(kinds: Sequence[Kind], generation: int, scope: Scope, *, parts_a_row: int) -> LiteralString:
