@@ -77,6 +77,7 @@ def text_score(score: float | None, best: float) -> float:
 
     Without a score, and for a score that is not a number, it is 0.
     """
-    if score is None or math.isnan(score) or best <= 0:
-        return 0.0
-    return min(max(score / best, 0.0), 1.0)
+    share = score / best if score is not None and best > 0 else 0.0
+    if share > 0:  # as what is not a number is not
+        return share if share < 1 else 1.0
+    return 0.0

@@ -127,10 +127,10 @@ class _Surroundings:
         turns = self._said.get(number)
         if turns is None:
             return Covered(own, own, own)
-        around = own
+        around, session = own, self._sessions[number]
         if len(turns) > 1 or position not in turns:
             around = min(own + self._lacking(held, position, turns), 1.0)
-        return Covered(own, around, max(own, self._sessions[number]))
+        return Covered(own, around, session if session > own else own)
 
     def _lacking(self, held: int, position: int, turns: Mapping[int, _Words]) -> float:
         """Return what the turns beside one add: each word once, from where it counts most."""

@@ -130,6 +130,7 @@ class CosineCalibration:
 
     def __call__(self, cosine: float | None) -> float:
         """Map a cosine to [0, 1]; None and what is not a number become 0."""
-        if cosine is None or math.isnan(cosine):
-            return 0.0
-        return min(max((cosine - self.unrelated) / (self.related - self.unrelated), 0.0), 1.0)
+        share = 0.0 if cosine is None else (cosine - self.unrelated) / (self.related - self.unrelated)
+        if share > 0:  # as what is not a number is not
+            return share if share < 1 else 1.0
+        return 0.0
