@@ -325,7 +325,8 @@ async def test_a_cleanup_removes_what_nothing_refers_to_and_nothing_else(databas
     assert clean == {}
     assert foretold == done
     # Of the history of what was forgotten: that it was noted and that it was removed.
-    assert done == {"operations": 4, "vectors": 3, "jobs": 2, "blocks": 3, "grants": 1, "forgotten": 2, "log": 2}
+    index = {"postings": 4, "statistics": 1}
+    assert done == {"operations": 4, "vectors": 3, "jobs": 2, **index, "grants": 1, "forgotten": 2, "log": 2}
     assert again == {}
     assert found_after == found_before
     assert await database.administer(INDEX_AND_ROWS) == 0
@@ -356,6 +357,8 @@ async def orphan(database: Installation) -> None:
                ('old name', 'turn', 'zebra', 1.5, 2, array[1::bigint << 40, 1::bigint << 41]);
         insert into hermes_memory.theme_grants (reader, source, expires_at)
         values ('a', 'old name', now() - interval '1 hour'), ('b', 'old name', now() + interval '1 hour');
+        update hermes_memory.term_blocks set packed = packed || (1::bigint << 45)
+         where id = (select max(b.id) from hermes_memory.term_blocks b where b.shelf = 'turn' and b.lexeme > '');
         update hermes_memory.installation set forgotten_days = 0;
         insert into hermes_memory.memory_maintenance_log (id, verb, at)
         select gen_random_uuid(), 'erase', now() - interval '40 days' from generate_series(1, 2)""")
@@ -416,7 +419,6 @@ async def test_what_was_broken_off_anywhere_is_finished_by_the_next_and_on_recor
             connection = await asyncpg.connect(database.admin_dsn)
             with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
                 await carry_out(PostgresUpkeep(Dying(connection, dies_in=dies_in), Remapping(MOVE, rows=9)))
-            assert await database.administer(INDEX_AND_ROWS) == 0
             both = {word: await found(store, word, of(OLD)) | await found(store, word, of(NEW)) for word in before}
             assert both == before
         await foretold_and_done(database, lambda: Remapping(MOVE, rows=9))

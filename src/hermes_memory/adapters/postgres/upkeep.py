@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, LiteralString, Protocol, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
@@ -128,3 +129,51 @@ async def number(connection: Connection, statement: LiteralString, *values: Any)
     """Return the one number that a statement answers."""
     found: int | None = await connection.fetchval(statement, *values)
     return found or 0
+
+
+PLACES: Final[LiteralString] = """
+select distinct b.agent_identity, b.shelf, b.subject from hermes_memory.term_blocks b
+ where $1::text is null or b.agent_identity = $1 order by 1, 2, 3"""
+HOLD: Final[LiteralString] = "select hermes_memory.hold_themes(array[$1])"
+SWEEP: Final[LiteralString] = """
+select taken, lexeme, hi, id from hermes_memory.sweep_blocks($1, $2, $3, $4, $5, $6, $7)"""
+END_STATISTICS: Final[LiteralString] = """
+with gone as (
+  delete from hermes_memory.term_blocks b
+   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme = ''
+     and not exists (select from hermes_memory.memory_documents d
+                      where d.agent_identity = $1 and d.shelf = $2 and d.subject = $3)
+  returning 1)
+select count(*) from gone"""
+BLOCKS_A_STEP: Final = 5_000
+_FIRST: Final = ("", 0.0, 0)
+
+
+@dataclass(slots=True)
+class Sweep:
+    """Takes words of rows that are gone out of the text index, place by place.
+
+    Attributes:
+        theme: Of this theme alone.
+        blocks: Blocks, at most, that one step looks through.
+    """
+
+    theme: str | None = None
+    blocks: int = BLOCKS_A_STEP
+    _places: list[tuple[Any, ...]] | None = None
+    _after: tuple[Any, ...] = _FIRST
+
+    async def step(self, connection: Connection) -> Step:
+        """Look through some blocks. A place where there is nothing any more loses its statistics as well."""
+        places = self._places
+        if places is None:
+            places = [tuple(record) for record in await connection.fetch(PLACES, self.theme)]
+        if not places:
+            self._places = None
+            return Step(counts={}, more=False)
+        await connection.execute(HOLD, places[0][0])
+        (swept,) = await connection.fetch(SWEEP, *places[0], *self._after, self.blocks)
+        ended = 0 if swept["id"] else await number(connection, END_STATISTICS, *places[0])
+        self._places = places if swept["id"] else places[1:]
+        self._after = (swept["lexeme"], swept["hi"], swept["id"]) if swept["id"] else _FIRST
+        return Step(counts={"postings": swept["taken"], "statistics": ended}, more=True)

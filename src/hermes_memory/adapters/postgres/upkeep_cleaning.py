@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 
-from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, number
+from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, Sweep, number
 from hermes_memory.domain.maintenance import Cleanup
 from hermes_memory.domain.model import Json
 from hermes_memory.ports.maintenance import Step
@@ -39,20 +39,11 @@ REMOVE_VECTORS: Final[LiteralString] = "select hermes_memory.orphaned_vectors($1
 _ROWLESS: Final[LiteralString] = """
 (not exists (select from hermes_memory.memory_rows r where r.agent_identity = j.agent_identity and r.id = j.row_id)
  or not exists (select from hermes_memory.embedding_models m where m.generation = j.generation))"""
-# A block is an orphan when no document of its postings is there. Most blocks show one with the first of theirs.
-_DOCUMENTLESS: Final[LiteralString] = """
-not exists (select from unnest(b.packed) as u(posting)
-             cross join lateral (
-                   select from hermes_memory.memory_documents d
-                    where d.agent_identity = b.agent_identity and d.lex_key = u.posting >> 16 limit 1) d)"""
-_EMPTY: Final[LiteralString] = """
-not exists (select from hermes_memory.memory_documents d
-             where d.agent_identity = b.agent_identity and d.shelf = b.shelf and d.subject = b.subject)"""
 
 
 def _filled(statement: LiteralString) -> LiteralString:
-    """Say in a statement what nothing refers to."""
-    return statement.replace("{rowless}", _ROWLESS).replace("{documentless}", _DOCUMENTLESS).replace("{empty}", _EMPTY)
+    """Say in a statement which jobs have no row, or no generation."""
+    return statement.replace("{rowless}", _ROWLESS)
 
 
 ORPHANED_JOBS: Final = _filled("select count(*) from hermes_memory.embedding_jobs j where {rowless}")
@@ -65,34 +56,12 @@ gone as (
    where j.agent_identity = d.agent_identity and j.row_id = d.row_id and j.generation = d.generation returning 1)
 select count(*) from gone""")
 
-ORPHANED_BLOCKS: Final = _filled("""
-select (select count(*) from hermes_memory.term_blocks b where b.lexeme > '' and {documentless})
-     + (select count(*) from hermes_memory.term_blocks b where b.lexeme = '' and {empty})""")
-PLACES: Final[LiteralString] = """
-select distinct b.agent_identity, b.shelf, b.subject from hermes_memory.term_blocks b order by 1, 2, 3"""
-HOLD: Final[LiteralString] = "select hermes_memory.hold_themes(array[$1])"
-REMOVE_BLOCKS: Final = _filled("""
-with page as materialized (
-  select b.* from hermes_memory.term_blocks b
-   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme > ''
-     and (b.lexeme, b.hi, b.id) > ($4::text, $5::real, $6::bigint)
-   order by b.lexeme, b.hi, b.id limit $7),
-gone as (
-  delete from hermes_memory.term_blocks t
-   using (select b.lexeme, b.hi, b.id from page b where {documentless}) o
-   where t.agent_identity = $1 and t.shelf = $2 and t.subject = $3
-     and t.lexeme = o.lexeme and t.hi = o.hi and t.id = o.id
-  returning 1),
-latest as (
-  select p.lexeme, p.hi, p.id from page p order by p.lexeme desc, p.hi desc, p.id desc limit 1)
-select (select count(*) from gone) as gone, (select count(*) from page) as read, l.lexeme, l.hi, l.id
-  from (select) one left join latest l on true""")
-REMOVE_STATISTICS: Final = _filled("""
-with gone as (
-  delete from hermes_memory.term_blocks b
-   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme = '' and {empty}
-  returning 1)
-select count(*) from gone""")
+DEAD_POSTINGS: Final[LiteralString] = "select hermes_memory.count_dead_postings()"
+EMPTY_STATISTICS: Final[LiteralString] = """
+select count(*) from hermes_memory.term_blocks b
+ where b.lexeme = '' and not exists (
+       select from hermes_memory.memory_documents d
+        where d.agent_identity = b.agent_identity and d.shelf = b.shelf and d.subject = b.subject)"""
 
 EXPIRED_GRANTS: Final[LiteralString] = "select count(*) from hermes_memory.theme_grants g where g.expires_at <= now()"
 REMOVE_GRANTS: Final[LiteralString] = """
@@ -134,6 +103,7 @@ class Cleaning:
     read: int = ROWS_READ_AT_ONCE
     verb: str = "cleanup"
     _phase: int = 0
+    _sweep: Sweep = field(default_factory=Sweep)
     _places: list[tuple[Any, ...]] | None = None
     _after: tuple[Any, ...] = field(default=())
 
@@ -153,7 +123,8 @@ class Cleaning:
             "operations": await number(connection, OLD_OPERATIONS, self.cleanup.operations_before),
             "vectors": await number(connection, ORPHANED_VECTORS),
             "jobs": await number(connection, ORPHANED_JOBS),
-            "blocks": await number(connection, ORPHANED_BLOCKS),
+            "postings": await number(connection, DEAD_POSTINGS),
+            "statistics": await number(connection, EMPTY_STATISTICS),
             "grants": await number(connection, EXPIRED_GRANTS),
             "forgotten": await number(connection, FORGOTTEN),
             "log": 0 if log is None else await number(connection, OLD_LOG, log),
@@ -186,17 +157,7 @@ class Cleaning:
         return Step(counts={"operations": done["gone"]}, more=True)
 
     async def _blocks(self, connection: Connection) -> Step:
-        places = await self._of(connection, PLACES)
-        if not places:
-            return self._ended({})
-        place, after = places[0], self._after or ("", 0.0, 0)
-        await connection.execute(HOLD, place[0])
-        (done,) = await connection.fetch(REMOVE_BLOCKS, *place, *after, self.read)
-        gone, is_last = done["gone"], done["read"] < self.read
-        if is_last:
-            gone += await number(connection, REMOVE_STATISTICS, *place)
-        self._advance(places, (done["lexeme"], done["hi"], done["id"]), is_last=is_last)
-        return Step(counts={"blocks": gone}, more=True)
+        return await self._sweep.step(connection)
 
     async def _vectors(self, connection: Connection) -> Step:
         gone = await number(connection, REMOVE_VECTORS, self.rows)

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from uuid import UUID
 
-from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, number
+from hermes_memory.adapters.postgres.upkeep import HOLD, number
 from hermes_memory.domain.maintenance import Prune
 from hermes_memory.domain.model import Json
 from hermes_memory.ports.maintenance import Step
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
+
+ROWS_A_STEP: Final = 5_000
+"""Their words are picked out of all of their theme's, in one pass for all of a step."""
 
 # $1 moment, $2 theme or null, $3 origin or null; `t` is the turn.
 _DOOMED: Final[LiteralString] = (
@@ -57,7 +60,6 @@ select t.id, t.session_id from hermes_memory.conversations t
  where t.agent_identity = $2 and t.ts < $1 and ($3::text is null or t.origin = $3)
    and ($4::text is null or t.session_id <= $4)
  order by t.session_id desc, t.position desc limit $5"""
-HOLD: Final[LiteralString] = "select hermes_memory.hold_themes(array[$1])"
 FOLLOWERS: Final[LiteralString] = """
 select count(*) from hermes_memory.conversations t
   join hermes_memory.conversations f

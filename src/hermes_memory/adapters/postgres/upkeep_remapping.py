@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
 
 from hermes_memory.adapters.postgres.erasure_statements import LEAVE_FOLDING
-from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, number
+from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, Sweep, number
 from hermes_memory.domain.maintenance import Remap
 from hermes_memory.domain.model import Json
 from hermes_memory.ports.maintenance import Step
@@ -89,12 +89,12 @@ select $2, f.first_seen_at, f.last_seen_at, f.metadata from hermes_memory.memory
 ENTRIES: Final[LiteralString] = """
 select t.id from hermes_memory.memory_entries t where t.agent_identity = $1 limit $2"""
 MOVE_ENTRIES: Final[LiteralString] = """
-select entries, merged_entries, vectors, jobs, postings, changes from hermes_memory.move_entries($1, $2, $3::uuid[])"""
+select entries, merged_entries, vectors, jobs, changes from hermes_memory.move_entries($1, $2, $3::uuid[])"""
 TURNS: Final[LiteralString] = """
 select t.id from hermes_memory.conversations t where t.agent_identity = $1
  order by t.session_id, t.position, t.subject limit $2"""
 MOVE_TURNS: Final[LiteralString] = """
-select turns, merged_turns, sessions, vectors, jobs, postings from hermes_memory.move_turns($1, $2, $3::uuid[])"""
+select turns, merged_turns, sessions, vectors, jobs from hermes_memory.move_turns($1, $2, $3::uuid[])"""
 MOVE_SESSIONS: Final[LiteralString] = """
 with chosen as materialized (
   select t.subject, t.session_id from hermes_memory.sessions t
@@ -140,7 +140,7 @@ select t.id from hermes_memory.history t
  order by t.row_id limit $2"""
 MOVE_CHANGES: Final[LiteralString] = "select hermes_memory.move_changes($1, $2, $3::uuid[])"
 
-# Jobs of rows that were gone before, and the statistics of places where there is nothing any more.
+# What is left of rows that were gone before.
 END_JOBS: Final[LiteralString] = """
 with gone as (
   delete from hermes_memory.embedding_jobs j
@@ -149,14 +149,6 @@ with gone as (
   returning 1)
 select count(*) from gone"""
 END_VECTORS: Final[LiteralString] = "select hermes_memory.erase_orphaned_vectors($1, null)"
-END_BLOCKS: Final[LiteralString] = """
-with gone as (
-  delete from hermes_memory.term_blocks b
-   where b.agent_identity = $1 and not exists (
-         select from hermes_memory.memory_documents d
-          where d.agent_identity = $1 and d.shelf = b.shelf and d.subject = b.subject)
-  returning b.lexeme, b.n)
-select coalesce(sum(g.n) filter (where g.lexeme > ''), 0)::bigint from gone g"""
 UNREGISTER: Final[LiteralString] = """
 with gone as (
   delete from hermes_memory.memory_agents a
@@ -179,6 +171,7 @@ class Remapping:
     rows: int = ROWS_A_STEP
     verb: str = "remap"
     _phase: int = 0
+    _sweep: Sweep | None = None
 
     @property
     def detail(self) -> Mapping[str, Json]:
@@ -196,6 +189,7 @@ class Remapping:
             self._register,
             self._entries,
             self._turns,
+            self._words,
             self._sessions,
             self._children,
             self._delegations,
@@ -218,6 +212,12 @@ class Remapping:
 
     async def _turns(self, connection: Connection) -> Step:
         return await self._moved(connection, TURNS, MOVE_TURNS)
+
+    async def _words(self, connection: Connection) -> Step:
+        if self._sweep is None:
+            self._sweep = Sweep(theme=self.remap.source)
+        step = await self._sweep.step(connection)
+        return Step(counts={"postings": step.counts.get("postings", 0)}, more=step.more)
 
     async def _moved(self, connection: Connection, rows: LiteralString, move: LiteralString) -> Step:
         ids = [record["id"] for record in await connection.fetch(rows, self.remap.source, self.rows)]
@@ -249,7 +249,6 @@ class Remapping:
         counts = {
             "jobs": await number(connection, END_JOBS, source),
             "vectors": await number(connection, END_VECTORS, source),
-            "postings": await number(connection, END_BLOCKS, source),
             "themes": await number(connection, UNREGISTER, source),
         }
         await connection.execute(LEAVE_FOLDING, source, None)

@@ -26,6 +26,65 @@ language sql set search_path = pg_catalog, pg_temp as $$
     from documents d group by d.shelf, d.subject
 $$;
 
+-- Counts rows of one theme out of the statistics of the text index. Their postings stay until they are swept: of a whole
+-- theme that is done once, in one pass, where taking out those of some rows takes a pass through all of them each time.
+-- A search passes them over, since their rows are gone.
+create function hermes_memory.unlist_rows(of_theme text, ids uuid[]) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
+  select of_theme, d.shelf, d.subject, '', 0, -count(*), array[-sum(least(d.lex_length, 4095))::bigint]
+    from hermes_memory.memory_documents d where d.agent_identity = of_theme and d.id = any (ids)
+   group by d.shelf, d.subject
+$$;
+
+-- How many postings there are of rows that are gone, over all themes.
+create function hermes_memory.count_dead_postings() returns bigint
+language sql stable set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+  select count(*)
+    from (select b.agent_identity, u.posting >> 16 as key
+            from hermes_memory.term_blocks b cross join lateral unnest(b.packed) as u(posting) where b.lexeme > '') p
+   where not exists (select from hermes_memory.memory_documents d
+                      where d.agent_identity = p.agent_identity and d.lex_key = p.key)
+$$;
+
+-- Takes the postings of rows that are gone out of up to so many blocks of a place, those after one of them. Returns how
+-- many there were, and the last block that was looked at; null when there were no more. The theme is held by whoever calls.
+create function hermes_memory.sweep_blocks(of_theme text, of_shelf text, of_subject bytea, after_lexeme text,
+  after_hi real, after_id bigint, most int, out taken bigint, out lexeme text, out hi real, out id bigint)
+language plpgsql set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_custom_plan set enable_nestloop = off as $$
+#variable_conflict use_column
+begin
+  select p.lexeme, p.hi, p.id into lexeme, hi, id
+    from (select b.lexeme, b.hi, b.id from hermes_memory.term_blocks b
+           where b.agent_identity = of_theme and b.shelf = of_shelf and b.subject = of_subject and b.lexeme > ''
+             and (b.lexeme, b.hi, b.id) > (after_lexeme, after_hi, after_id)
+           order by b.lexeme, b.hi, b.id limit most) p
+   order by p.lexeme desc, p.hi desc, p.id desc limit 1;
+  with postings as materialized (
+    select b.lexeme, b.hi, b.id, u.posting, u.n
+      from hermes_memory.term_blocks b cross join lateral unnest(b.packed) with ordinality as u(posting, n)
+     where b.agent_identity = of_theme and b.shelf = of_shelf and b.subject = of_subject and b.lexeme > ''
+       and (b.lexeme, b.hi, b.id) > (after_lexeme, after_hi, after_id)
+       and (b.lexeme, b.hi, b.id) <= (sweep_blocks.lexeme, sweep_blocks.hi, sweep_blocks.id)),
+  touched as materialized (
+    select p.lexeme, p.hi, p.id, count(*) filter (where d.lex_key is null) as dead,
+           array_agg(p.posting order by p.n) filter (where d.lex_key is not null) as rest
+      from postings p
+      left join (select m.lex_key from hermes_memory.memory_documents m where m.agent_identity = of_theme) d
+        on d.lex_key = p.posting >> 16
+     group by p.lexeme, p.hi, p.id having count(*) filter (where d.lex_key is null) > 0),
+  gone as (
+    delete from hermes_memory.term_blocks b using touched t
+     where b.agent_identity = of_theme and b.shelf = of_shelf and b.subject = of_subject
+       and b.lexeme = t.lexeme and b.hi = t.hi and b.id = t.id
+    returning t.lexeme, t.hi, t.dead, t.rest),
+  kept as (
+    insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
+    select of_theme, of_shelf, of_subject, g.lexeme, g.hi, cardinality(g.rest), g.rest from gone g where g.rest is not null)
+  select coalesce(sum(g.dead), 0) into taken from gone g;
+end $$;
+
 -- Lets rows of a theme wait for vectors of every generation that is fed, with none and no other job until then.
 create function hermes_memory.embed_anew(of_theme text, ids uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -96,8 +155,7 @@ end $$;
 -- Moves entries with all that was made of them. One that the other theme has already gives way to it, which its history
 -- tells.
 create function hermes_memory.move_entries(from_theme text, to_theme text, ids uuid[],
-  out entries bigint, out merged_entries bigint, out vectors bigint, out jobs bigint, out postings bigint,
-  out changes bigint)
+  out entries bigint, out merged_entries bigint, out vectors bigint, out jobs bigint, out changes bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   moved uuid[];
@@ -105,7 +163,7 @@ begin
   perform hermes_memory.hold_themes(array[from_theme, to_theme]);
   perform from hermes_memory.memory_entries e where e.agent_identity = from_theme and e.id = any (ids) order by e.id for update;
   vectors := hermes_memory.count_vectors(from_theme, null, ids);
-  postings := hermes_memory.scrub_rows(from_theme, ids);
+  perform hermes_memory.unlist_rows(from_theme, ids);
   with stored as (
     insert into hermes_memory.memory_entries
       (agent_identity, id, subject, target, content, content_hash, origin, tool, session_id, source, metadata, said_at,
@@ -196,8 +254,7 @@ end $$;
 -- the others come in the order in which all were said, once the last one has moved, and wait for new vectors, since a
 -- vector holds words of the turn before.
 create function hermes_memory.move_turns(from_theme text, to_theme text, ids uuid[],
-  out turns bigint, out merged_turns bigint, out sessions bigint, out vectors bigint, out jobs bigint,
-  out postings bigint)
+  out turns bigint, out merged_turns bigint, out sessions bigint, out vectors bigint, out jobs bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   talk record;
@@ -227,7 +284,7 @@ begin
                     last_at = greatest(s.last_at, excluded.last_at);
   perform from hermes_memory.conversations c where c.agent_identity = from_theme and c.id = any (ids) order by c.id for update;
   vectors := hermes_memory.count_vectors(from_theme, null, ids);
-  postings := hermes_memory.scrub_rows(from_theme, ids);
+  perform hermes_memory.unlist_rows(from_theme, ids);
   select coalesce(array_agg(encode(t.subject, 'hex') || ' ' || t.session_id), '{}') into mixed
     from (select c.subject, c.session_id, min(c.position) as first from hermes_memory.conversations c
            where c.agent_identity = from_theme and c.id = any (ids) group by c.subject, c.session_id) t
