@@ -178,11 +178,8 @@ def _measured(name: str) -> list[tuple[str, list[str]]]:
 def _circumstances(name: str) -> str:
     results = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))
     load, machine = results["load"], results["machine"]
-    others = load["foreign_cores"]
-    return (
-        f"{results['taken_at'][:10]}, {machine['cores']} cores, of which the database and other work took {others:.1f}; "
-        f"load average {load['load_average'][0]:.0f}"
-    )
+    cores = f"{machine['cores']} cores, of which the database and other work took {load['foreign_cores']:.1f}"
+    return f"{results['taken_at'][:10]}, {cores}; load average {load['load_average'][0]:.0f}"
 
 
 def _setting(name: str, field: FieldInfo) -> Sequence[str]:

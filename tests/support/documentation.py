@@ -32,6 +32,7 @@ PATIENT: Final = {"CONNECT_TIMEOUT": 30, "COMMAND_TIMEOUT": 60, "TOOL_TIMEOUT": 
 """Deadlines that a busy machine keeps, in seconds."""
 COMMAND: Final = "hermes-memory"
 PREFIX: Final = "HERMES_MEMORY_"
+SETTINGS: Final = ("hermes-memory.json", ".env")
 _COMPARISON: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _PRINTED: Final = "__printed__"
 
@@ -40,6 +41,8 @@ Answer = TypeVar("Answer")
 
 class DocumentationHome:
     """A Hermes home for examples. The server starts with the first example that needs it and ends with the session.
+
+    What is stored goes on from page to page; settings that a page keeps hold for that page alone.
 
     Python examples find `memory`, open, and `home`, where its state is kept. Commands find an empty database of an
     operator's in the variable `ADMIN_DSN`.
@@ -72,6 +75,9 @@ class DocumentationHome:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="hermes-memory-docs-"))
             self._directory.chmod(0o755)  # the account that runs Postgres must come in
+        if "memory" not in namespace:
+            for name in SETTINGS:
+                (self._directory / name).unlink(missing_ok=True)
         with pytest.MonkeyPatch.context() as patch:
             for name in [*os.environ]:
                 if name.startswith(PREFIX):
