@@ -37,13 +37,11 @@ def make_certificate(authority: Path, host: str) -> Path:
 
 @asynccontextmanager
 async def tls_door(server_dsn: str, certificate: Path | None) -> AsyncIterator[int]:
-    """Listen on a loopback port and pass on what comes to a server's socket; without a certificate refuse TLS.
+    """Listen on a loopback port and pass on what comes to a server; without a certificate refuse TLS.
 
     Yields:
         The port.
     """
-    told = parse_qs(urlsplit(server_dsn).query)
-    socket = f"{told['host'][0]}/.s.PGSQL.{told['port'][0]}"
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if certificate:
         context.load_cert_chain(certificate, certificate.with_suffix(".key"))
@@ -55,12 +53,21 @@ async def tls_door(server_dsn: str, certificate: Path | None) -> AsyncIterator[i
                 await writer.drain()
                 if certificate:
                     await writer.start_tls(context)
-                    await _joined(reader, writer, *await asyncio.open_unix_connection(socket))
+                    await _joined(reader, writer, *await _connected(server_dsn))
         writer.close()
 
     listener = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with listener:
         yield listener.sockets[0].getsockname()[1]
+
+
+async def _connected(server_dsn: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a server at its socket, or where there is none at its port."""
+    address = urlsplit(server_dsn)
+    if address.hostname:
+        return await asyncio.open_connection(address.hostname, address.port or 5432)
+    told = parse_qs(address.query)
+    return await asyncio.open_unix_connection(f"{told['host'][0]}/.s.PGSQL.{told['port'][0]}")
 
 
 async def _joined(
