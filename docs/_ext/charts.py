@@ -89,7 +89,7 @@ def _framed(chart: Chart, content: Sequence[str]) -> str:
 
 
 def _legend(chart: Chart, middle: float) -> Iterator[str]:
-    widths = [34 + 6.2 * len(series.name) for series in chart.series]
+    widths = [38 + 6.4 * len(series.name) for series in chart.series]
     x = middle - sum(widths) / 2
     for series, width in zip(chart.series, widths, strict=True):
         dashes = ' stroke-dasharray="5 4"' if series.dashed else ""

@@ -50,7 +50,8 @@ def themes_plot() -> str:
 
 def questions_plot() -> str:
     """Draw how many of the answering rows are among the first five, by what is asked for."""
-    both, words = (_results(name)["summary"]["within"]["by_category"] for name in ("recall", "recall-none"))
+    names = ("recall", "recall-quality", "recall-none")
+    both, quality, words = (_results(name)["summary"]["within"]["by_category"] for name in names)
     return bars(
         Chart(
             title="Of the rows that answer, how many are among the first five",
@@ -59,6 +60,7 @@ def questions_plot() -> str:
             aside="recall@5",
             series=[
                 Series(name="words and meaning", values=[both[kind]["recall@5"] for kind in _QUESTIONS], colour=0),
+                Series(name="with e5-small", values=[quality[kind]["recall@5"] for kind in _QUESTIONS], colour=3),
                 Series(name="words alone", values=[words[kind]["recall@5"] for kind in _QUESTIONS], colour=2),
             ],
         )
