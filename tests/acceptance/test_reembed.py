@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -28,7 +29,7 @@ from tests.support.inspection import rows, value
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import PARTITIONS, Installation
 
-DONE, ERROR, DOWN, WORK_REMAINS, USAGE = 0, 1, 2, 3, 64
+DONE, ERROR, DOWN, WORK_REMAINS, USAGE, INTERRUPTED = 0, 1, 2, 3, 64, 130
 OLD, NEW, WIDE = "old-model", "new-model", "wide-model"
 DIMENSIONS: Final = {OLD: 64, NEW: 64, WIDE: 4_000}
 FACTS: Final = [
@@ -55,11 +56,16 @@ class Models:
         self.server = EmbeddingServer(fault=self._answer)
         self.seconds = 0.0
         self.refuses: str | None = None
+        self.dies_of: str | None = None
+        self.dead = False
 
     async def _answer(self, server: EmbeddingServer, _: web.Request, asked: Asked) -> web.StreamResponse:
         model = str(asked.body["model"])
         if model == NEW and self.seconds:
             await server.until_leaving(self.seconds)
+        self.dead |= self.dies_of is not None and any(self.dies_of in text for text in asked.texts)
+        if self.dead:
+            return web.json_response({"error": "gone"}, status=503)
         if self.refuses is not None and any(self.refuses in text for text in asked.texts):
             return web.json_response({"error": "input refused"}, status=400)
         return web.json_response(shaped(asked.shape, [vector_of(model, text) for text in asked.texts]))
@@ -98,7 +104,7 @@ async def place(old_template: Installation) -> AsyncIterator[Installation]:
 @pytest.fixture
 def fleet(place: Installation, models: Models, home: Path, configure: Callable[..., None]) -> Models:
     """A home whose agents use the old model, on the test's database."""
-    models.seconds, models.refuses = 0.0, None
+    models.seconds, models.refuses, models.dies_of, models.dead = 0.0, None, None, False
     models.server.requests.clear()
     configure(dsn=place.runtime_dsn, embedder="openai", embed_url=models.server.url, embed_batch=4, embed_parallel=2)
     configure(embed_model=OLD, embed_dim=DIMENSIONS[OLD], embed_api_key_env="")
@@ -179,14 +185,13 @@ def _erase(place: Installation, content: str) -> None:
     assert in_process("erase", "--admin-dsn", place.admin_dsn, "--entry", str(entry), "--execute") == DONE
 
 
-async def _part_of_it(place: Installation, process: subprocess.Popen[str]) -> int:
-    """Wait until some rows have a vector of the second generation, and return how many."""
+async def _part_of_it(place: Installation, process: subprocess.Popen[str], rows: int) -> None:
+    """Wait until some rows have a vector of the second generation."""
     deadline = time.monotonic() + PATIENCE
-    while (done := await embedded(place, 2)) < 8:
+    while await embedded(place, 2) < rows:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
-    return done
 
 
 def test_another_model_takes_over_while_agents_work_and_operators_are_killed(
@@ -197,10 +202,14 @@ def test_another_model_takes_over_while_agents_work_and_operators_are_killed(
     agent.provider.sync_turn("Where is the amber anvil?", "The anvil is in room 0.", session_id="s1")
     agent.settle()
 
-    # One that is killed in the middle, while what it has done and what it has not is changed.
+    # One that is interrupted, one that is killed, while what they have done and what they have not is changed.
     fleet.seconds = 0.4
+    interrupted = operator(*to(NEW, place))
+    asyncio.run(_part_of_it(place, interrupted, 4))
+    interrupted.send_signal(signal.SIGINT)
+    farewell = interrupted.communicate()[1]
     killed = operator(*to(NEW, place))
-    asyncio.run(_part_of_it(place, killed))
+    asyncio.run(_part_of_it(place, killed, 12))
     agent.provider.on_memory_write("replace", "memory", "The jug is in the cellar", {"old_text": FACTS[-1]})
     agent.provider.on_memory_write("remove", "memory", "", {"old_text": FACTS[-2]})
     killed.kill()
@@ -219,7 +228,9 @@ def test_another_model_takes_over_while_agents_work_and_operators_are_killed(
     agent.provider.sync_turn("Is the mirror broken?", "It broke last night.", session_id="s1")
     ended = [(*each.communicate(timeout=200), each.returncode) for each in both]
 
-    assert 8 <= before < len(FACTS)
+    assert interrupted.returncode == INTERRUPTED
+    assert "the same command goes on" in farewell
+    assert 12 <= before < len(FACTS)
     assert [code for *_, code in ended] == [DONE, DONE], ended
     told = [json.loads(out) for out, *_ in ended]
     assert [each["standing"]["active"] for each in told] == [True, True]
@@ -313,6 +324,10 @@ def test_a_model_of_4000_dimensions_is_indexed_also_after_a_process_was_killed_a
 
     require(here(capsys, *to(WIDE, place, "--fill-only")), DONE)
     # As a process leaves it that is killed: one part of the index never finished, one never attached to the whole.
+    # An operator need not be a superuser.
+    deployer = place.server.unique_name("deployer")
+    asyncio.run(place.administer_all(f'create role "{deployer}" login; grant hermes_memory_owner to "{deployer}"'))
+    dsn = place.server.dsn(place.database, user=deployer)
     half_made = """
         drop index hermes_memory.entry_vectors_g2_near, hermes_memory.turn_vectors_g2_near;
         create index entry_vectors_g2_p0_near on hermes_memory.entry_vectors_g2_p0
@@ -321,7 +336,7 @@ def test_a_model_of_4000_dimensions_is_indexed_also_after_a_process_was_killed_a
          using hnsw (embedding public.halfvec_cosine_ops);
         update pg_index set indisvalid = false where indexrelid = 'hermes_memory.entry_vectors_g2_p1_near'::regclass"""
     asyncio.run(place.administer_all(half_made))
-    require(here(capsys, *to(WIDE, place, "--json")), DONE)
+    require(here(capsys, *to(WIDE, place, "--json", "--admin-dsn", dsn)), DONE)
     configure(embed_model=WIDE, embed_dim=4_000)
     found = require(here(capsys, "search", "amber anvil", "--theme", "coder", "--json"), DONE).document
 
@@ -382,11 +397,15 @@ def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit
             ("--model", NEW, "--dim", "none"),
             ("--switch-back", "--model", NEW),
             ("--execute",),
+            ("--patience", "nan"),
             ("--status", "--switch-back"),
         )
     ]
     unnamed = require(here(capsys, "reembed", "--model", NEW, "--dim", "64"), USAGE)
     before = require(here(capsys, *verb, "--status", "--json"), DONE).document
+    fleet.dies_of = "is in room"
+    died = require(here(capsys, *to(NEW, place, "--patience", "0.5")), DOWN)
+    fleet.dies_of, fleet.dead = None, False
     fleet.refuses = "is in room 1"
     refusing = require(command(*to(NEW, place, "--json")), WORK_REMAINS).document
     accepted = require(here(capsys, *to(NEW, place, "--json", "--accept-refused")), DONE).document
@@ -396,6 +415,7 @@ def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit
     assert all(ran.err for ran in usage)
     assert "--admin-dsn" in unnamed.err
     assert [each["generation"] for each in before["generations"]] == [1]
+    assert "the same command goes on" in died.err
     assert (refusing["switched"], refusing["standing"]["active"]) == (False, False)
     assert refusing["standing"]["parked"] == 11
     assert (accepted["switched"], accepted["standing"]["embedded"]) == (True, 29)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from hermes_memory.cli.common import administering_options, print_json
+from hermes_memory.cli.common import LONGEST_WAIT, administering_options, print_json
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.cli.generation_lines import standing_line
 from hermes_memory.domain.errors import InvalidInput
@@ -36,7 +36,11 @@ def register(verbs: Any) -> None:
     parser.add_argument("--fill-only", action="store_true", help="make the vectors, and use them later")
     parser.add_argument("--accept-refused", action="store_true", help="use them however many rows the model refuses")
     parser.add_argument(
-        "--patience", type=float, default=60.0, metavar="SECONDS", help="wait for an embedder that fails; %(default)s"
+        "--patience",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="wait for an embedder that fails; %(default)s",
     )
     acts = parser.add_mutually_exclusive_group()
     acts.add_argument("--status", action="store_true", help="show the vectors of each model, and change nothing")
@@ -48,6 +52,13 @@ def register(verbs: Any) -> None:
     parser.set_defaults(carry_out=carry_out)
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {LONGEST_WAIT:.0f}")
+    return seconds
+
+
 def carry_out(given: argparse.Namespace) -> int:
     """Do what was asked. 3: the new vectors are not used, or nothing was dropped for want of --execute."""
     other = given.status or given.switch_back or given.drop is not None
@@ -55,7 +66,7 @@ def carry_out(given: argparse.Namespace) -> int:
         raise InvalidInput("--status, --switch-back and --drop go with no option of a model")
     if given.execute and given.drop is None:
         raise InvalidInput("--execute goes with --drop N")
-    settings = _settings(given)
+    settings = settings_named(given)
     if other:
         return anyio.run(_operate, settings, given)
     try:
@@ -65,7 +76,7 @@ def carry_out(given: argparse.Namespace) -> int:
         raise
 
 
-def _settings(given: argparse.Namespace) -> Settings:
+def settings_named(given: argparse.Namespace) -> Settings:
     """Return the home's settings, with the embedder that was named in the place of the configured one."""
     home = {"home": given.hermes_home} if given.hermes_home else {}
     configured = Settings(**home)
