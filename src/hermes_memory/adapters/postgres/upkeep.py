@@ -24,6 +24,7 @@ Answer = TypeVar("Answer")
 Work: TypeAlias = "Callable[[Connection], Awaitable[Answer]]"
 
 ROWS_A_STEP: Final = 2_000
+COUNT_SECONDS: Final = 3_600.0
 ATTEMPTS: Final = 20
 PAUSE_SECONDS: Final = 0.1
 COLLISIONS: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError)
@@ -126,8 +127,8 @@ class PostgresUpkeep:
 
 
 async def number(connection: Connection, statement: LiteralString, *values: Any) -> int:
-    """Return the one number that a statement answers."""
-    found: int | None = await connection.fetchval(statement, *values)
+    """Return the one number that a statement answers. Counting may take as long as a large memory is large."""
+    found: int | None = await connection.fetchval(statement, *values, timeout=COUNT_SECONDS)
     return found or 0
 
 

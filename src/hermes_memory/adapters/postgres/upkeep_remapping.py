@@ -19,14 +19,15 @@ Phase: TypeAlias = "Callable[[Connection], Awaitable[Step]]"
 
 # $1 from, $2 to throughout.
 _EQUAL_ENTRY: Final[LiteralString] = """
-exists (select from hermes_memory.memory_entries o
-         where o.agent_identity = $2 and (o.id = t.id or (o.subject = t.subject and o.target = t.target
-                                                          and o.content_hash = t.content_hash)))"""
+(exists (select from hermes_memory.memory_entries o where o.agent_identity = $2 and o.id = t.id)
+ or exists (select from hermes_memory.memory_entries o
+             where o.agent_identity = $2 and o.subject = t.subject and o.target = t.target
+               and o.content_hash = t.content_hash))"""
 _EQUAL_TURN: Final[LiteralString] = """
-exists (select from hermes_memory.conversations o
-         where o.agent_identity = $2 and (o.id = t.id or (
-               o.subject = t.subject and o.session_id = t.session_id and o.role = t.role
-               and o.content_hash = t.content_hash and o.occurrence = t.occurrence)))"""
+(exists (select from hermes_memory.conversations o where o.agent_identity = $2 and o.id = t.id)
+ or exists (select from hermes_memory.conversations o
+             where o.agent_identity = $2 and o.subject = t.subject and o.session_id = t.session_id
+               and o.role = t.role and o.content_hash = t.content_hash and o.occurrence = t.occurrence))"""
 # A name that nobody has: what is granted to or from the old one may then be the new one's without widening anything.
 _IS_NEW: Final[LiteralString] = """
 not exists (select from hermes_memory.memory_agents a where a.agent_identity = $2)

@@ -211,10 +211,14 @@ begin
                  nullif(t.id, f.id) as twin, clock_timestamp() as at, gen_random_uuid() as id,
                  gen_random_uuid() as operation, uuid_send(gen_random_uuid()) as salt
             from hermes_memory.memory_entries f
-            join hermes_memory.memory_entries t on t.agent_identity = to_theme and (t.id = f.id or (
-                   t.subject = f.subject and t.target = f.target and t.content_hash = f.content_hash
-                   and not exists (select from hermes_memory.memory_entries o
-                                    where o.agent_identity = to_theme and o.id = f.id)))
+           cross join lateral (
+                 select e.id, e.content, e.said_at from hermes_memory.memory_entries e
+                  where e.agent_identity = to_theme and e.id = f.id
+                 union all
+                 select e.id, e.content, e.said_at from hermes_memory.memory_entries e
+                  where e.agent_identity = to_theme and e.subject = f.subject and e.target = f.target
+                    and e.content_hash = f.content_hash
+                 limit 1) t
            where f.agent_identity = from_theme and f.id = any (ids)
           offset 0) n;
 end $$;
