@@ -159,7 +159,8 @@ class Settings(BaseSettings):
         None,
         ge=16,
         le=8192,
-        description="Longer texts get a vector for each part of about so many tokens. Default 64 local, 256 else.",
+        description="Longer texts get a vector for each part of about so many tokens, as long as no other length is "
+        "stored; then `reembed` makes them anew. Default 64 local, 256 else.",
     )
     embed_policy: Literal["all", "substantive_only", "none"] = Field(
         "all", description="Which captured turns get a vector. All of them stay searchable by text."
