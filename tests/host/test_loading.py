@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from importlib import resources
 from pathlib import Path
 
 from hermes_memory.hermes.install import install, shim_directory
 from tests.support.hermes_host import HermesHost
+from tests.support.verbs import USES
 
 TOOLS = ["memory_forget", "memory_profile", "memory_remember", "recall_conversation", "recall_memory"]
 
@@ -142,7 +145,11 @@ def test_memory_setup_of_the_host_activates_the_provider(bare_hermes: HermesHost
 def test_the_hosts_command_line_serves_our_verbs(hermes: HermesHost) -> None:
     helped = hermes.hermes("hermes-memory", "--help")
     unknown = hermes.hermes("hermes-memory", "no-such-verb")
+    shown = hermes.hermes("hermes-memory", "config", "show", "pool_size", "--json")
+    refused = hermes.hermes("hermes-memory", "forget", " ")
 
     assert helped.returncode == 0, helped.stdout
-    assert "doctor" in helped.stdout
+    assert {name.partition(" ")[0] for name in USES} <= set(re.split(r"[\s,{}]+", helped.stdout))
     assert unknown.returncode == 2
+    assert json.loads(shown.stdout)["settings"][0]["value"] == 4
+    assert (refused.returncode, refused.stdout) == (64, "")

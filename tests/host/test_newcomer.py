@@ -103,7 +103,7 @@ def test_the_dashboard_saves_what_is_usable_and_shows_why_something_is_not(bare_
     alone, wrong, *saved = facts["answers"]
     assert alone == {"status": 400, "detail": "embedder 'openai' also needs embed_url, embed_model, embed_dim"}
     assert wrong["status"] == 400
-    assert wrong["detail"].startswith("embed_dim: 0 cannot be used: expected a whole number from 1 to 4,000")
+    assert wrong["detail"].startswith("embed_dim: '0' cannot be used: expected a whole number from 1 to 4,000")
     assert saved == [{"ok": True, "active": "hermes-memory"}] * 2
     native = (bare_hermes.home / "hermes-memory.json").read_text()
     assert json.loads(native) == {"embedder": "local", "prefetch": False, "read_policy": "open"}
