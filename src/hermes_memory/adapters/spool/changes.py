@@ -28,15 +28,16 @@ _KNOWN: Final = "SELECT 1 FROM operations WHERE id = ?"
 _ROOM: Final = "SELECT last_sequence, kept, kept_bytes FROM counters WHERE one = 1"
 _COUNT_IN: Final = """
     UPDATE counters
-    SET last_sequence = ?1,
-        kept = kept + 1, kept_bytes = kept_bytes + ?2,
-        waiting = waiting + 1, waiting_bytes = waiting_bytes + ?2
+    SET last_sequence = :last,
+        kept = kept + 1, kept_bytes = kept_bytes + :size,
+        waiting = waiting + 1, waiting_bytes = waiting_bytes + :size
     WHERE one = 1
 """
 _COUNT_REFUSED: Final = "UPDATE counters SET refused = refused + ? WHERE one = 1"
 _INSERT: Final = """
     INSERT INTO operations (sequence, id, lane, head, attempts, held_at, not_before, checksum, body)
-    VALUES (?1, ?2, ?3, NOT EXISTS (SELECT 1 FROM operations WHERE lane = ?3 AND buried_at IS NULL), 0, 0, 0, ?4, ?5)
+    VALUES (:sequence, :id, :lane, NOT EXISTS (SELECT 1 FROM operations WHERE lane = :lane AND buried_at IS NULL),
+            0, 0, 0, :checksum, :body)
 """
 _LAST: Final = 1 << 53
 """No sequence is so high: see the check of a file that is opened."""
@@ -51,13 +52,15 @@ def insert(connection: sqlite3.Connection, operation: bytes, lane: bytes, body: 
         count_refused(connection, 1)
         return None
     sequence = last + 1
+    checksum = checksum_of(sequence, operation, lane, body)
+    row = {"sequence": sequence, "id": operation, "lane": lane, "checksum": checksum, "body": body}
     try:
-        connection.execute(_INSERT, (sequence, operation, lane, checksum_of(sequence, operation, lane, body), body))
+        connection.execute(_INSERT, row)
     except sqlite3.IntegrityError:  # hardly ever, so that nothing is asked beforehand
         if not _is_known(connection, operation):
             raise
         return bounds.fill(kept, kept_bytes)
-    connection.execute(_COUNT_IN, (sequence, len(body)))
+    connection.execute(_COUNT_IN, {"last": sequence, "size": len(body)})
     return bounds.fill(kept + 1, kept_bytes + len(body))
 
 

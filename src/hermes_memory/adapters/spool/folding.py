@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 _TAKE: Final = """
     INSERT INTO operations (sequence, id, lane, head, attempts, held_at, not_before, checksum, body)
-    VALUES (?1, ?2, ?3, NOT EXISTS (SELECT 1 FROM operations WHERE lane = ?3 AND buried_at IS NULL), 0, 0, 0, ?4, ?5)
+    VALUES (:sequence, :id, :lane, NOT EXISTS (SELECT 1 FROM operations WHERE lane = :lane AND buried_at IS NULL),
+            0, 0, 0, :checksum, :body)
     ON CONFLICT (id) DO NOTHING
 """
 _BURY: Final = """
@@ -60,8 +61,13 @@ def fold(connection: sqlite3.Connection, waiting: Sequence[Record]) -> None:
 def _keep(connection: sqlite3.Connection, sequence: int, record: Record) -> bool:
     """Keep one record; False when its id is known."""
     if record.sound:
-        checksum = checksum_of(sequence, record.operation, record.lane, record.body)
-        row = (sequence, record.operation, record.lane, checksum, record.body)
+        row = {
+            "sequence": sequence,
+            "id": record.operation,
+            "lane": record.lane,
+            "checksum": checksum_of(sequence, record.operation, record.lane, record.body),
+            "body": record.body,
+        }
         return connection.execute(_TAKE, row).rowcount > 0
     remains = (record.operation, record.lane, time.time(), CHANGED, record.checksum, record.body)
     return connection.execute(_BURY, (sequence, *remains)).rowcount > 0
