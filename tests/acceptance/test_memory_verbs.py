@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_memory import Caller, Settings, Theme, open_memory
+from hermes_memory.cli.forget import forget_each
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent, eventually
 from tests.support.command import Ran, command, in_process
@@ -94,6 +96,18 @@ def test_nobody_forgets_what_is_anothers_a_turn_or_a_text_that_stands_nowhere(
     require(here("forget", " ", "--theme", "ours"), USAGE)
     require(here("forget", entry["id"], "--text", "--theme", "ours"), ERROR)
     assert "Ours" in require(here("profile", "--theme", "ours"), DONE).out
+
+
+@pytest.mark.usefixtures("served")
+async def test_what_two_operators_forget_at_once_is_forgotten_once() -> None:
+    caller = Caller(theme=Theme("depot"))
+    async with open_memory(Settings(), wait=30) as memory:
+        meant = [await memory.view_of(caller).remember(f"Van {number} leaves at 7") for number in range(5)]
+        both = await asyncio.gather(*(forget_each(memory, caller, meant) for _ in range(2)))
+        left = await memory.view_of(caller).profile()
+
+    assert sorted([*both[0], *both[1]]) == sorted(entry.id for entry in meant)
+    assert not left
 
 
 @pytest.mark.usefixtures("served")

@@ -56,7 +56,7 @@ def carry_out(given: argparse.Namespace) -> int:
 
     async def work(memory: Memory) -> _Told:
         meant = await (_of_id(memory, caller, entry) if entry else _of_text(memory, caller, text))
-        return _Told(meant=meant, forgotten=await _forget(memory, caller, meant) if given.execute else ())
+        return _Told(meant=meant, forgotten=await forget_each(memory, caller, meant) if given.execute else ())
 
     told = with_memory(settings, work)
     if given.as_json:
@@ -107,8 +107,12 @@ async def _of_text(memory: Memory, caller: Caller, text: str) -> Sequence[Entry]
     return meant
 
 
-async def _forget(memory: Memory, caller: Caller, meant: Sequence[Entry]) -> Sequence[RowId]:
-    """Forget them; what somebody else forgets meanwhile is not counted."""
+async def forget_each(memory: Memory, caller: Caller, meant: Sequence[Entry]) -> Sequence[RowId]:
+    """Forget them one by one; return the ids, without what somebody else forgot meanwhile.
+
+    Raises:
+        StoreUnavailable, DeadlineExceeded, SpoolFull, DeliveryRejected: As for `View.forget`.
+    """
     view, forgotten = memory.view_of(caller), []
     for entry in meant:
         try:
