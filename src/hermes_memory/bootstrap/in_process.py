@@ -110,7 +110,8 @@ async def _held(opening: AbstractAsyncContextManager[Memory]) -> AsyncIterator[M
 
     holding = asyncio.create_task(hold(), name="hermes-memory")
     try:
-        await asyncio.wait({holding, ready}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {holding, ready}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
             await holding  # raises why it could not be opened
         yield ready.result()
