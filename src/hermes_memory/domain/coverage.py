@@ -130,7 +130,7 @@ class _Surroundings:
         around, session = own, self._sessions[number]
         if len(turns) > 1 or position not in turns:
             around = min(own + self._lacking(held, position, turns), 1.0)
-        return Covered(own, around, session if session > own else own)
+        return Covered(own, around, max(own, session))
 
     def _lacking(self, held: int, position: int, turns: Mapping[int, _Words]) -> float:
         """Return what the turns beside one add: each word once, from where it counts most."""
