@@ -76,11 +76,14 @@ def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
 
     Texts are the same when they differ at most in case, accents, spacing and invisible characters.
     """
-    groups: dict[tuple[str, str], list[Ranked]] = {}
+    firsts: dict[tuple[str, str], Ranked] = {}
+    groups: dict[tuple[str, str], list[Ranked]] = {}  # of few, so that no list is made for each of the others
     for hit in ranked:
         speaker = hit.row.speaker if isinstance(hit.row, Turn) else None
-        groups.setdefault((spelt(hit.row.content), (speaker or "").casefold()), []).append(hit)
-    return in_order([_newest(group) if len(group) > 1 else group[0] for group in groups.values()])
+        key = spelt(hit.row.content), speaker.casefold() if speaker else ""
+        if (first := firsts.setdefault(key, hit)) is not hit:
+            groups.setdefault(key, [first]).append(hit)
+    return in_order([_newest(groups[key]) if key in groups else first for key, first in firsts.items()])
 
 
 def _newest(group: Sequence[Ranked]) -> Ranked:
