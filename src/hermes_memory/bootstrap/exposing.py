@@ -74,9 +74,9 @@ class Exposure:
             await self._serve(metrics, endpoint)
 
     async def _serve(self, metrics: PrometheusMetrics, endpoint: MetricsEndpoint) -> None:
+        self._telemetry.attach(metrics)
         facts = {"action": "metrics.served", "port": endpoint.port}
         logger.info("metrics are served at %s, port %d", self._where.address, endpoint.port, extra=facts)
-        self._telemetry.attach(metrics)
         try:
             await anyio.sleep_forever()
         finally:
