@@ -403,6 +403,12 @@ def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit
     ]
     unnamed = require(here(capsys, "reembed", "--model", NEW, "--dim", "64"), USAGE)
     before = require(here(capsys, *verb, "--status", "--json"), DONE).document
+    fleet.seconds = 0.4
+    doomed = operator(*to(NEW, place))
+    asyncio.run(_part_of_it(place, doomed, 1))
+    require(here(capsys, *verb, "--drop", "2", "--execute"), DONE)
+    taken_away = doomed.communicate(timeout=PATIENCE)[1]
+    fleet.seconds = 0.0
     fleet.dies_of = "is in room"
     died = require(here(capsys, *to(NEW, place, "--patience", "0.5")), DOWN)
     fleet.dies_of, fleet.dead = None, False
@@ -415,6 +421,7 @@ def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit
     assert all(ran.err for ran in usage)
     assert "--admin-dsn" in unnamed.err
     assert [each["generation"] for each in before["generations"]] == [1]
+    assert (doomed.returncode, "was dropped by another operator" in taken_away) == (ERROR, True), taken_away
     assert "the same command goes on" in died.err
     assert (refusing["switched"], refusing["standing"]["active"]) == (False, False)
     assert refusing["standing"]["parked"] == 11

@@ -18,7 +18,7 @@ from hermes_memory.application.calibration import measure
 from hermes_memory.application.embed import PROBE, EmbedStage
 from hermes_memory.application.reembed_filling import Filling
 from hermes_memory.application.reembed_progress import Progress, Quiet, Step
-from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
+from hermes_memory.domain.errors import HermesMemoryError, Outdated
 from hermes_memory.domain.model import Kind
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.ports.generations import Generations, GenerationStanding
@@ -101,7 +101,7 @@ class Reembedding:
         Raises:
             EmbedderUnavailable: The embedder does not answer, or stopped answering for longer than it is waited for.
             EmbeddingRejected: It answers wrongly: another dimension, or vectors that tell nothing apart.
-            ConfigurationError: Somebody dropped the generation meanwhile.
+            Outdated: Somebody dropped the generation meanwhile.
             StoreUnavailable, SchemaNotApplied: The database does not serve.
         """
         started = time.monotonic()
@@ -180,9 +180,8 @@ class Reembedding:
 
     async def _switched(self, number: int, wanted: Wanted) -> tuple[int | None, str | None]:
         """Switch, if it is wanted and nothing speaks against it; return what was in use before, and what does."""
-        standing = await self._generations.standing()
-        one = next(each for each in standing if each.generation == number)
-        active = next((each for each in standing if each.active), None)
+        one = await self._standing(number)
+        active = next((each for each in await self._generations.standing() if each.active), None)
         former = active.generation if active else None
         if one.active or not wanted.switch:
             return former, None
@@ -197,7 +196,7 @@ class Reembedding:
     async def _standing(self, number: int) -> GenerationStanding:
         found = [each for each in await self._generations.standing() if each.generation == number]
         if not found:
-            raise ConfigurationError(f"the embedding generation {number} was dropped meanwhile")
+            raise Outdated(f"the embedding generation {number} was dropped by another operator meanwhile")
         return found[0]
 
 

@@ -10,7 +10,7 @@ import anyio
 
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.reembed_progress import Progress, Step
-from hermes_memory.domain.errors import ConfigurationError, EmbedderUnavailable
+from hermes_memory.domain.errors import EmbedderUnavailable, Outdated
 from hermes_memory.ports.embedding import EmbeddingQueue
 from hermes_memory.ports.generations import Generations, WaitingRow
 
@@ -49,8 +49,9 @@ class Filling:
 
         Raises:
             EmbedderUnavailable: The embedder has not answered for too long.
-            ConfigurationError: The generation was dropped.
+            Outdated: The generation was dropped.
         """
+        await self._require_generation()
         total = (await self._queue.backlog()).waiting
         self._progress.begin(Step.EMBED, total)
         watched: Collection[WaitingRow] | None = None
@@ -76,8 +77,9 @@ class Filling:
         return watched, len(watched)
 
     async def _require_generation(self) -> None:
-        if await self._queue.active() is None:
-            raise ConfigurationError(f"the embedding generation {self._number} was dropped meanwhile")
+        """Ask whether it is still worth it; the connection that all ends by is kept from being cut off as idle, too."""
+        if not await self._generations.kept(self._number):
+            raise Outdated(f"the embedding generation {self._number} was dropped by another operator meanwhile")
 
     def _heed_embedder(self) -> None:
         """Give up on an embedder that has failed for too long and embedded nothing meanwhile."""

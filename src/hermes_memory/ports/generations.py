@@ -75,6 +75,10 @@ class Generations(Protocol):
         """Return how things stand with each generation, in their order."""
         ...
 
+    async def kept(self, generation: int) -> bool:
+        """Tell whether a generation is still there."""
+        ...
+
     async def register(self, model: str, dimension: int, part_tokens: int) -> int:
         """Make a generation, unless there is one just like it, and return its number.
 

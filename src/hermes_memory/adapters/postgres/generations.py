@@ -28,6 +28,8 @@ Answer = TypeVar("Answer")
 TRY_ALONE: Final[LiteralString] = "select pg_try_advisory_lock(hashtextextended('hermes_memory reembed', 0))"
 UNLOCK: Final[LiteralString] = "select pg_advisory_unlock(hashtextextended('hermes_memory reembed', 0))"
 
+KEPT: Final[LiteralString] = """
+select exists (select from hermes_memory.embedding_models m where m.generation = $1)"""
 REGISTER: Final[LiteralString] = "select hermes_memory.register_generation($1, $2, $3)"
 QUEUE: Final[LiteralString] = "select queued, last from hermes_memory.queue_rows($1, $2, $3, $4)"
 SWITCH: Final[LiteralString] = "select hermes_memory.switch_generation($1)"
@@ -89,6 +91,11 @@ class PostgresGenerations:
         """Return how things stand; see `Generations.standing`."""
         async with self._administrator.transaction(read_only=True) as connection:
             return [standing_of(record) for record in await connection.fetch(STANDING)]
+
+    async def kept(self, generation: int) -> bool:
+        """Tell whether a generation is there; see `Generations.kept`."""
+        async with self._administrator.transaction(read_only=True) as connection:
+            return bool(await connection.fetchval(KEPT, generation))
 
     async def register(self, model: str, dimension: int, part_tokens: int) -> int:
         """Make a generation; see `Generations.register`."""
