@@ -213,7 +213,7 @@ def test_an_address_without_a_password_may_stand_in_a_file(sources: Home) -> Non
         ("pool_size", "many", "'many' cannot be used"),
         ("prefetch_timeout", 7.6, "above 0, at most 7.5"),
         ("recall_floor", -0.1, "a number from 0 to 1"),
-        ("embedder", "magic", "one of local, openai, ollama, auto, none"),
+        ("embedder", "magic", "one of local, quality, openai, ollama, auto, none"),
         ("read_policy", "everyone", "one of open, grants, own"),
         ("runtime_role", "no role", "text like ^[a-z_]"),
         ("embed_api_key_env", "sk-not a name", "expected text like"),
