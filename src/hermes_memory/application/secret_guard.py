@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Json, Metadata
-from hermes_memory.domain.redaction import Redacted, SecretPolicy, redact, redact_value
+from hermes_memory.domain.redaction import Redacted, SecretPolicy, may_hold_secret, redact, redact_value
 from hermes_memory.ports.secrets import SecretTally
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,9 @@ class SecretGuard:
         Raises:
             HoldsSecret: It holds a secret and the policy is to refuse such texts.
         """
-        return text if self._policy is SecretPolicy.ALLOW else self._passed(redact(text))
+        if self._policy is SecretPolicy.ALLOW or not may_hold_secret(text):
+            return text
+        return self._passed(redact(text))
 
     def sought(self, text: str) -> str:
         """Return a text that selects what was kept before, in the form in which it was."""

@@ -56,8 +56,8 @@ def clean_text(value: object, *, max_chars: int) -> str:
     >>> clean_text([{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {}}], max_chars=100)
     '[1 image] Look'
     """
-    text = without_recalled(scrub(_flatten(value))).strip()
-    return cut(text, max_chars, CUT_MARKER).strip()
+    text = without_recalled(scrub(value if isinstance(value, str) else _flatten(value))).strip()
+    return text if len(text) <= max_chars else cut(text, max_chars, CUT_MARKER).strip()
 
 
 def clean_metadata(value: object) -> dict[str, Json]:

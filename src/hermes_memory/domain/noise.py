@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from hermes_memory.domain.model import Role
@@ -16,6 +17,8 @@ from hermes_memory.domain.phrases import SPACED_PHRASES, UNSPACED_PHRASES
 
 LONGEST_NOISE: Final = 160
 """A message with letters or digits and more characters than this is never noise."""
+_BEGINNING: Final = 32
+"""Characters in which most messages have their first word."""
 
 _SLASH_COMMAND: Final = re.compile(r"/([a-z][\w.:-]{0,63})(?:\s|$)", re.IGNORECASE)
 _ROOT_DIRECTORY: Final = re.compile(
@@ -77,12 +80,12 @@ def _may_be_phrases(text: str) -> bool:
     """Look at the first word alone: that of most messages begins no phrase, and spares the search for the others."""
     if not text.isascii() or "'" in text or "`" in text:
         return True
-    first = _ASCII_WORDS.search(text.lower())
+    first = _ASCII_WORDS.search(text[:_BEGINNING].lower()) or _ASCII_WORDS.search(text.lower())
     return first is None or first[0] in _FIRST_WORDS or _is_filler(first[0])
 
 
 def _is_slash_command(text: str) -> bool:
-    command = _SLASH_COMMAND.match(text)
+    command = _SLASH_COMMAND.match(text) if text.startswith("/") else None
     return command is not None and not _ROOT_DIRECTORY.fullmatch(command[1])
 
 
@@ -128,6 +131,7 @@ def _phrase_ends(words: Sequence[str], start: int) -> Iterator[int]:
             yield end
 
 
+@lru_cache(maxsize=1_024)
 def _is_filler(word: str) -> bool:
     if word in _PHRASES or _LAUGHTER.fullmatch(word):
         return True

@@ -66,13 +66,25 @@ def redact(text: str) -> Redacted:
     >>> redact("the password is in the vault").count
     0
     """
-    if not may_hold_key(text) and _suspects(text) is None:
+    if not may_hold_secret(text):
         return Redacted(text=text)
     found: Counter[str] = Counter()
     clean = "".join(
         _redact_line(line, found) for line in without_private_keys(text, partial(_mark, "private-key", found))
     )
     return Redacted(text=clean, counts=dict(found))
+
+
+def may_hold_secret(text: str) -> bool:
+    """Tell whether a text is worth the search for secrets: by a look of microseconds, since most hold none.
+
+    >>> may_hold_secret("the parts arrive on 3 May: two boxes"), may_hold_secret("password: hunter2")
+    (False, True)
+    """
+    if may_hold_key(text) or suspected_tokens(text):
+        return True
+    folded = _folded(text)
+    return _assigns_a_secret(folded) or bool(shapes.suspected_contexts(text, folded))
 
 
 def redact_value(name: str, value: str) -> Redacted:
@@ -118,11 +130,12 @@ def _suspects(text: str) -> _Suspects | None:
 def _assigns_a_secret(folded: str) -> bool:
     """Tell whether a secret's name stands before a sign that gives it a value."""
     for sign in _SIGNS:
-        at = folded.find(sign)
-        while at >= 0:
-            if _ends_as_a_secret_does(folded[max(at - shapes.LONGEST_ENDING, 0) : at]):
-                return True
-            at = folded.find(sign, at + 1)
+        if sign in folded:
+            at = folded.find(sign)
+            while at >= 0:
+                if _ends_as_a_secret_does(folded[max(at - shapes.LONGEST_ENDING, 0) : at]):
+                    return True
+                at = folded.find(sign, at + 1)
     return False
 
 

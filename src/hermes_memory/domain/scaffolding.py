@@ -57,6 +57,11 @@ _BUNDLE_MARK: Final = " skill bundle,"
 _BUNDLE_INSTRUCTION: Final = "\nUser instruction: "
 _BUNDLE_INSTRUCTION_END: Final = "\n\n[Loaded as part of the "
 
+_FIRST_CHARACTERS: Final = tuple(
+    sorted({start[0] for start in (_SKILL_START, *_SUMMARY_STARTS, *_NOTE_STARTS, *_MESSAGE_STARTS)})
+)
+_TRAILER: Final = "\n\n["
+"""With what every trailer begins."""
 _NOT_AN_ANSWER: Final = frozenset({"(empty)", "Operation interrupted."})
 _MOST_NOTES: Final = 8
 
@@ -84,6 +89,8 @@ def own_words(text: str) -> str | None:
         The words; "" when the user said something without words, as by calling a skill; None when the message is the
         host's alone.
     """
+    if not text.startswith(_FIRST_CHARACTERS) and _TRAILER not in text:  # as most
+        return text.strip() or (None if text else "")
     if text.startswith(_SKILL_START):
         return _instruction(text)
     if text.startswith(_MESSAGE_STARTS):

@@ -155,7 +155,7 @@ CONTEXTS: Final = (
     # Files and statements that have a place for a password.
     _shape(
         "password",
-        "machine",
+        "password",
         r"(?<![\w-])machine\s{1,4}(?:[\w-]{1,64}\.[\w.-]{1,256}|localhost)\s{1,4}login\s{1,4}[^\s]{1,256}\s{1,4}password\s{1,4}"
         r"(?P<secret>[^\s]{1,256})",
     ),
@@ -189,21 +189,17 @@ CONTEXTS: Final = (
     ),
 )
 
-_HINTS: Final = (
-    "pass",
-    "pwd",
-    "kennwort",
-    "senha",
-    "bearer",
-    "basic",
-    "machine",
-    "identified",
-    "phrase",
-    "mnemonic",
-    "words",
+_HINTS: Final = ("pass", "pwd", "kennwort", "senha", "bearer", "phrase", "mnemonic", "words")
+_HINTS_BY_MARK: Final = (
+    (":", ("auth", "43", ":*:")),
+    ("-", ("--", " -p", " -a", "-u")),
+    ("'", ("identified",)),
+    ("/", ("hook", "with/key", "open-apis")),
+    ("=", ("auth", "cookie", "sig", "key=", "code=", "basic")),
+    ("@", ("://", "thin:")),
+    ("<", ("</",)),
 )
-_MORE_HINTS: Final = ("</", " -", "hook", "-u", "--", "with/key")
-_SIGNED_HINTS: Final = ("://", "auth", "cookie", "sig", "key=", "code=", "thin:", "open-apis", ":543", ":643", ":*:")
+"""What tells of surroundings that have a certain character in them, in the order in which texts have these."""
 _FOREIGN_HINTS: Final = tuple(word for word in _ACCESS_WORDS if not word.isascii())
 
 
@@ -219,11 +215,12 @@ def suspected_contexts(text: str, folded: str) -> tuple[ContextShape, ...]:
 
 
 def hints_at_a_secret(folded: str) -> bool:
-    """Tell whether a folded text has a part of any literal: every literal has one of the hints in it."""
-    if holds_any(folded, _HINTS) or holds_any(folded, _MORE_HINTS):
+    """Tell whether a folded text has a part of what every shape needs: of a literal, and a character beside it."""
+    if holds_any(folded, _HINTS):
         return True
-    if (":" in folded or "=" in folded) and holds_any(folded, _SIGNED_HINTS):
-        return True
+    for mark, hints in _HINTS_BY_MARK:
+        if mark in folded and holds_any(folded, hints):
+            return True
     return not folded.isascii() and holds_any(folded, _FOREIGN_HINTS)
 
 

@@ -143,10 +143,14 @@ def _heads() -> dict[str, tuple[str, ...]]:
 
 _HEADS: Final = _heads()
 _INNER_SHAPES: Final = tuple(shape for shape in TOKENS if not shape.prefixed)
+_RUNS: Final = bytes(ord(" ") if chr(code).isspace() else ord("x") for code in range(128)) + b"x" * 128
+_LONG_RUN: Final = b"x" * SHORTEST_TOKEN
 
 
 def suspected_tokens(text: str) -> tuple[TokenShape, ...]:
     """Return the kinds of which a text may hold a token, by a look that spares most texts the search."""
+    if text.isascii() and text.encode("ascii").translate(_RUNS).find(_LONG_RUN) < 0:
+        return ()
     runs = " ".join([word for word in text.split() if len(word) >= SHORTEST_TOKEN])
     if not runs:
         return ()

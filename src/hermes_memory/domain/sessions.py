@@ -26,6 +26,8 @@ def session_name(value: object) -> SessionId | None:
     >>> session_name("20260503\x00_ab12"), session_name("  "), session_name(7)
     ('20260503_ab12', None, '7')
     """
+    if type(value) is str:
+        return _name(value)
     return None if value is None else _name(text_of(value))
 
 
