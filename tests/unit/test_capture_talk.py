@@ -12,6 +12,7 @@ from tests.support.inprocess import utc_now
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.application.accept import Acceptor, CapturePolicy
+from hermes_memory.domain.cleaning import CUT_MARKER
 from hermes_memory.domain.errors import SpoolFull
 from hermes_memory.domain.model import Role, SessionId
 from hermes_memory.domain.operations import RecordTurns
@@ -182,6 +183,37 @@ def test_a_large_transcript_goes_into_the_spool_in_order_in_writes_of_bounded_si
     assert all(len(size) <= TURNS_AN_OPERATION for size in sizes)
     assert all(len(size) == 1 or sum(size) <= CHARS_AN_OPERATION for size in sizes)
     assert max(map(len, sizes)) == TURNS_AN_OPERATION
+
+
+@pytest.mark.parametrize("way", ["told", "found", "transcript"])
+def test_a_secret_across_the_cut_of_a_long_message_is_taken_out_whole_whichever_way_it_comes(way: str) -> None:
+    address = "postgresql://app:S3cretPw99@db.example/app"
+    for kept in range(1, len(address) + len(CUT_MARKER), 3):
+        bench = Bench()
+        text = ("word " * MAX_CHARS)[: MAX_CHARS - kept - 1] + " " + address + " and more" * 9
+        if way == "transcript":
+            bench.capture.transcript(HERE, messages(text, text))
+        else:
+            bench.capture.exchange(HERE, text, text, messages=messages(text, text) if way == "found" else None)
+
+        assert len(bench.said) == 2
+        assert not [content for content, _ in bench.said if "S3c" in content or len(content) > MAX_CHARS]
+
+
+@pytest.mark.parametrize("way", ["exchange", "transcript"])
+def test_long_messages_that_differ_after_the_cut_alone_are_numbered_as_the_equal_ones_that_they_are_stored_as(
+    bench: Bench, way: str
+) -> None:
+    long = "word " * (MAX_CHARS // 5)
+    talk = messages(f"{long} one", "First.", f"{long} two", "Second.")
+    if way == "transcript":
+        bench.capture.transcript(HERE, talk)
+    else:
+        bench.capture.exchange(HERE, talk[0]["content"], "First.")
+        bench.capture.exchange(HERE, talk[2]["content"], "Second.")
+
+    assert [number for _, number in bench.said] == [0, 0, 1, 0]
+    assert bench.said[0][0] == bench.said[2][0]
 
 
 @pytest.mark.parametrize("character", ["語", "😀", '"', "\n"])

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from hermes_memory.application.preparing import Preparing, moment
@@ -69,9 +69,13 @@ class CapturePolicy:
     secrets: SecretPolicy = SecretPolicy.REDACT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One message as a host or a library caller hands it in; `content` may be anything."""
+class Said(NamedTuple):
+    """One message as a host or a library caller hands it in; `content` may be anything.
+
+    Attributes:
+        cleaned: `content` is a text that `clean_text` made, so that it need not be cleaned once more. It is longer than
+            what is kept of it by `LOOKED_BEYOND` characters, if it was.
+    """
 
     role: Role
     content: object
@@ -79,6 +83,7 @@ class Said:
     at: datetime | None = None
     occurrence: int = 0
     metadata: Mapping[str, object] | None = None
+    cleaned: bool = False
 
 
 _SPOKEN_BY = {
@@ -246,7 +251,11 @@ class Acceptor:
             return None
 
     def _draft(self, said: Said, accepted_at: datetime, filtered: bool) -> TurnDraft | None:
-        text = self.preparing.text(said.content, self._policy.max_chars)
+        content, max_chars = said.content, self._policy.max_chars
+        if said.cleaned and isinstance(content, str):
+            text = self.preparing.cleaned(content, max_chars)
+        else:
+            text = self.preparing.text(content, max_chars)
         substantive = worth_remembering(text, said.role, min_width=self._policy.min_width)
         if not text or (filtered and not substantive):
             return None

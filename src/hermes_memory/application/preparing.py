@@ -32,8 +32,14 @@ class Preparing:
     def text(self, value: object, max_chars: int) -> str:
         """Return a text cut at `max_chars` characters, "" for nothing that shows."""
         # A secret across the cut is known by what follows it: so a piece more is looked at than is kept.
-        text = self._secrets.kept(clean_text(value, max_chars=max_chars + LOOKED_BEYOND))
-        text = cut(text, max_chars, CUT_MARKER).strip()
+        return self.cleaned(clean_text(value, max_chars=max_chars + LOOKED_BEYOND), max_chars)
+
+    def cleaned(self, text: str, max_chars: int) -> str:
+        """Return what `text` does, for a text that is clean and was cut `LOOKED_BEYOND` characters later, if at all."""
+        text = self._secrets.kept(text)
+        if len(text) > max_chars:
+            text = cut(text, max_chars, CUT_MARKER)
+        text = text.strip()
         return text if shows(text) else ""
 
     def content(self, value: object) -> str:

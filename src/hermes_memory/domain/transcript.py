@@ -14,8 +14,9 @@ from enum import Enum, auto
 from typing import Final
 
 from hermes_memory.domain import scaffolding
-from hermes_memory.domain.cleaning import clean_text
+from hermes_memory.domain.cleaning import CUT_MARKER, clean_text
 from hermes_memory.domain.model import Role
+from hermes_memory.domain.scrubbing import cut
 
 UNCUT: Final = 1 << 24
 """Characters up to which a message is read while the user's words are looked for in it."""
@@ -37,7 +38,7 @@ class Spoken:
     occurrence: int
 
 
-def said_in(messages: object, *, max_chars: int) -> tuple[Spoken, ...]:
+def said_in(messages: object, *, max_chars: int, beyond: int = 0) -> tuple[Spoken, ...]:
     """Find what was said in a list of messages: the user's words, and to each the assistant's final answer.
 
     Tool calls, remarks between tool calls, system messages and everything the host wrote in the user's name are left
@@ -46,7 +47,8 @@ def said_in(messages: object, *, max_chars: int) -> tuple[Spoken, ...]:
 
     Args:
         messages: What the host gives: dictionaries with `role` and `content`, or anything else.
-        max_chars: Upper bound of a message's length.
+        max_chars: Characters up to which a message is told from others.
+        beyond: Characters that are kept of it after those, for whoever has to know what follows the cut.
 
     Returns:
         The messages in order. Earlier ones do not change when the conversation goes on.
@@ -55,11 +57,16 @@ def said_in(messages: object, *, max_chars: int) -> tuple[Spoken, ...]:
         return ()
     counts: Counter[tuple[Role, str]] = Counter()
     said: list[Spoken] = []
-    for role, content in _spoken(messages, max_chars):
-        key = (role, _key(content))
+    for role, content in _spoken(messages, max_chars + beyond):
+        key = (role, _key(told_apart(content, max_chars)))
         said.append(Spoken(role=role, content=content, occurrence=counts[key]))
         counts[key] += 1
     return tuple(said)
+
+
+def told_apart(content: str, max_chars: int) -> str:
+    """Return what of a clean message tells it from others: as much as is kept of it in the end."""
+    return content if len(content) <= max_chars else cut(content, max_chars, CUT_MARKER)
 
 
 def find_said(conversation: Sequence[Spoken], role: Role, content: object, *, max_chars: int) -> Spoken | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from hermes_memory.application.accept import Acceptor, Said
+from hermes_memory.application.preparing import LOOKED_BEYOND
 from hermes_memory.domain import transcript
 from hermes_memory.domain.model import Role
 from hermes_memory.domain.transcript import Spoken
@@ -24,16 +25,11 @@ _Value = TypeVar("_Value")
 
 
 class _Message(NamedTuple):
-    """What was said, what makes it the same message, and whether it was told of singly, without a transcript."""
+    """What was said, what no second message has, and whether it was told of singly, without a transcript."""
 
     said: Said
-    digest: bytes
+    key: tuple[bytes, int]
     told: bool
-
-    @property
-    def key(self) -> tuple[bytes, int]:
-        """What no second message has."""
-        return self.digest, self.said.occurrence
 
 
 class Capture:
@@ -49,9 +45,11 @@ class Capture:
         """Capture messages of up to `max_chars` characters."""
         self._acceptor = acceptor
         self._max_chars = max_chars
+        # The acceptor cuts what it keeps, and has to see what follows the cut: a secret may lie across it.
+        self._read_chars = max_chars + LOOKED_BEYOND
         self._lock = threading.Lock()
         # What was accepted; and how often a message was told of singly, without a transcript that says which of
-        # several equal ones it is.
+        # several equal ones it is. A look at them is one step of the interpreter, and is taken without the lock.
         self._accepted: OrderedDict[tuple[bytes, int], None] = OrderedDict()
         self._told: OrderedDict[bytes, int] = OrderedDict()
 
@@ -68,17 +66,12 @@ class Capture:
             SpoolFull: The spool has reached its bound.
             StoreUnavailable: The spool cannot be used for now.
         """
-        conversation = transcript.said_in(messages, max_chars=self._max_chars)
+        conversation = self._conversation(messages)
         halves = (
             self._half(binding, Role.USER, user, conversation, speaker or binding.speaker),
             self._half(binding, Role.ASSISTANT, assistant, conversation, None),
         )
-        said = [half for half in halves if half is not None]
-        self._accept(binding, said)
-        with self._lock:
-            for half in said:
-                if half.told:
-                    _keep(self._told, half.digest, half.said.occurrence + 1)
+        self._accept(binding, [half for half in halves if half is not None])
 
     def transcript(self, binding: Binding, messages: object) -> None:
         """Capture what of a whole transcript was not captured yet.
@@ -89,40 +82,54 @@ class Capture:
         """
         said = [
             self._found(binding, one, binding.speaker if one.role is Role.USER else None)
-            for one in transcript.said_in(messages, max_chars=self._max_chars)
+            for one in self._conversation(messages)
         ]
         for part in _packed(said):
             self._accept(binding, part)
+
+    def _conversation(self, messages: object) -> Sequence[Spoken]:
+        return transcript.said_in(messages, max_chars=self._max_chars, beyond=LOOKED_BEYOND) if messages else ()
 
     def _half(
         self, binding: Binding, role: Role, content: object, conversation: Sequence[Spoken], speaker: str | None
     ) -> _Message | None:
         """Return one half of an exchange, None when it says nothing."""
-        found = transcript.find_said(conversation, role, content, max_chars=self._max_chars)
-        if found is not None:
-            return self._found(binding, found, speaker)
-        words = transcript.words_of(role, content, max_chars=self._max_chars)
+        if conversation:
+            found = transcript.find_said(conversation, role, content, max_chars=self._read_chars)
+            if found is not None:
+                return self._found(binding, found, speaker)
+        words = transcript.words_of(role, content, max_chars=self._read_chars)
         if not words:
             return None
-        digest = _digest(binding, role, words)
-        with self._lock:
-            occurrence = self._told.get(digest, 0)
-        said = Said(role=role, content=words, speaker=speaker, occurrence=occurrence)
-        return _Message(said=said, digest=digest, told=True)
+        digest = self._digest(binding, role, words)
+        return self._message(role, words, speaker, (digest, self._told.get(digest, 0)), told=True)
 
     def _found(self, binding: Binding, spoken: Spoken, speaker: str | None) -> _Message:
         """Return a message that the transcript numbers."""
-        said = Said(role=spoken.role, content=spoken.content, speaker=speaker, occurrence=spoken.occurrence)
-        return _Message(said=said, digest=_digest(binding, spoken.role, spoken.content), told=False)
+        key = self._digest(binding, spoken.role, spoken.content), spoken.occurrence
+        return self._message(spoken.role, spoken.content, speaker, key, told=False)
+
+    def _message(self, role: Role, words: str, speaker: str | None, key: tuple[bytes, int], *, told: bool) -> _Message:
+        said = Said(role, words, speaker, occurrence=key[1], cleaned=True)
+        return _Message(said, key, told)
 
     def _accept(self, binding: Binding, messages: Sequence[_Message]) -> None:
-        with self._lock:
-            fresh = [one for one in messages if one.key not in self._accepted]
+        accepted = self._accepted
+        fresh = [one for one in messages if one.key not in accepted]
         if fresh:
             self._acceptor.turns(binding.caller, [one.said for one in fresh], parent=binding.parent)
-            with self._lock:
-                for one in fresh:
-                    _keep(self._accepted, one.key, None)
+        with self._lock:
+            for one in fresh:
+                _keep(accepted, one.key, None)
+            for one in messages:
+                if one.told:
+                    _keep(self._told, one.key[0], one.key[1] + 1)
+
+    def _digest(self, binding: Binding, role: Role, content: str) -> bytes:
+        """Digest what makes a message the same one, its number among equal ones apart."""
+        told = transcript.told_apart(content, self._max_chars)
+        text = f"{binding.caller.session or ''}\x1f{role}\x1f{told}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def _packed(said: Sequence[_Message]) -> Iterator[Sequence[_Message]]:
@@ -145,9 +152,3 @@ def _keep(known: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
     known.move_to_end(key)
     while len(known) > MESSAGES_KEPT:
         known.popitem(last=False)
-
-
-def _digest(binding: Binding, role: Role, content: str) -> bytes:
-    """Digest what makes a message the same one, its number among equal ones apart."""
-    text = f"{binding.caller.session or ''}\x1f{role.value}\x1f{content}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=16).digest()
