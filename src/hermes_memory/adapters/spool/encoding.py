@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Final, assert_never
 from uuid import UUID
@@ -64,10 +65,11 @@ _DELEGATION: Final = beginning("delegation")
 
 
 def _operation(operation: Operation) -> str:
-    stamp = _stamp(operation.stamp)
+    now = datetime.isoformat(operation.stamp.accepted_at)
+    stamp = _stamp(operation.stamp, now)
     match operation:
         case RecordTurns():
-            return f'{_TURNS}"stamp":{stamp},{_record(operation)}}}'
+            return f'{_TURNS}"stamp":{stamp},{_record(operation, now)}}}'
         case AddEntry():
             return f'{_ADD}"stamp":{stamp},{_addition(operation)}}}'
         case ReplaceEntry():
@@ -80,10 +82,10 @@ def _operation(operation: Operation) -> str:
             assert_never(operation)
 
 
-def _stamp(stamp: Stamp) -> str:
+def _stamp(stamp: Stamp, now: str) -> str:
     return (
-        f'{{"operation":"{_hex(stamp.operation)}",{_caller(stamp.caller)},"origin":{_ORIGINS[stamp.origin]},'
-        f'"accepted_at":"{datetime.isoformat(stamp.accepted_at)}","tool":{_optional(stamp.tool)}{_reason(stamp)}}}'
+        f'{{"operation":"{_hex(stamp.operation)}",{_caller(stamp.caller)},"origin":{_origin(stamp.origin)},'
+        f'"accepted_at":"{now}","tool":{_optional(stamp.tool)}{_reason(stamp)}}}'
     )
 
 
@@ -91,6 +93,7 @@ def _reason(stamp: Stamp) -> str:
     return "" if stamp.reason is None else f',"reason":{encode_basestring(stamp.reason)}'
 
 
+@lru_cache(maxsize=256)
 def _caller(caller: Caller) -> str:
     if not isinstance(caller, Caller):  # its own checks cover the subject
         raise TypeError("caller")
@@ -130,17 +133,21 @@ def _by_text(by: str, target: Target, text: str, source: str | None) -> str:
     return f'{{"by":"{by}","target":{_TARGETS[target]},"text":{encode_basestring(text)},"source":{_optional(source)}}}'
 
 
-def _record(operation: RecordTurns) -> str:
-    turns = ",".join([_turn(turn) for turn in operation.turns])
+def _record(operation: RecordTurns, now: str) -> str:
+    accepted_at = operation.stamp.accepted_at
+    turns = ",".join(
+        # Most are of the moment in which they are accepted.
+        [_turn(turn, now if turn.at is accepted_at else datetime.isoformat(turn.at)) for turn in operation.turns]
+    )
     return f'"turns":[{turns}],"parent":{_optional(operation.parent_session)}'
 
 
-def _turn(turn: TurnDraft) -> str:
+def _turn(turn: TurnDraft, at: str) -> str:
     if not isinstance(turn, TurnDraft):  # its own checks cover the occurrence
         raise TypeError("turn")
     return (
-        f'{{"role":{_ROLES[turn.role]},"content":{encode_basestring(turn.content)},'
-        f'"at":"{datetime.isoformat(turn.at)}","origin":{_ORIGINS[turn.origin]},"speaker":{_optional(turn.speaker)},'
+        f'{{"role":{_role(turn.role)},"content":{encode_basestring(turn.content)},'
+        f'"at":"{at}","origin":{_origin(turn.origin)},"speaker":{_optional(turn.speaker)},'
         f'"occurrence":{turn.occurrence:d},"embed":{_flag(turn.embed)},"metadata":{_metadata(turn.metadata)}}}'
     )
 
@@ -152,9 +159,19 @@ def _delegation(operation: RecordDelegation) -> str:
     )
 
 
-_ORIGINS: Final[Mapping[Origin, str]] = {origin: encode_basestring(origin.value) for origin in Origin}
-_ROLES: Final[Mapping[Role, str]] = {role: encode_basestring(role.value) for role in Role}
 _TARGETS: Final[Mapping[Target, str]] = {target: encode_basestring(target.value) for target in Target}
+
+
+def _role(role: object) -> str:
+    if type(role) is not Role:  # a look into a table takes longer: it hashes the name
+        raise TypeError("role")
+    return encode_basestring(role)
+
+
+def _origin(origin: object) -> str:
+    if type(origin) is not Origin:
+        raise TypeError("origin")
+    return encode_basestring(origin)
 
 
 def _optional(value: str | None) -> str:

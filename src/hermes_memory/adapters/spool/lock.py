@@ -13,6 +13,8 @@ from hermes_memory.adapters.spool.files import identity_under, open_private, pre
 from hermes_memory.adapters.spool.forks import watch_forks
 from hermes_memory.domain.errors import StoreUnavailable
 
+_AT_ONCE: Final = fcntl.LOCK_EX | fcntl.LOCK_NB
+
 
 class LockFile:
     """A file on which one holder at a time has the flock. Not thread-safe, and not aware of forks: its owner is."""
@@ -26,10 +28,10 @@ class LockFile:
     def try_lock(self) -> bool:
         """Lock if nobody else does; also False when the file was replaced under the lock (ask again)."""
         try:
-            fcntl.flock(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._opened(), _AT_ONCE)
         except BlockingIOError:
             return False
-        if self.current():
+        if identity_under(self._name) == self._identity:
             return True
         self.forget()
         return False

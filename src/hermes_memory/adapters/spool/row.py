@@ -69,7 +69,5 @@ def lane_key(lane: str) -> bytes:
 
 def checksum_of(sequence: int, operation: bytes, lane: bytes, body: bytes) -> bytes:
     """Digest the parts of a row that never change."""
-    digest = blake2b(sequence.to_bytes(8, "big", signed=True), digest_size=_CHECKSUM_BYTES)
-    for part in (operation, lane, body):
-        digest.update(part)
-    return digest.digest()
+    parts = b"".join((sequence.to_bytes(8, "big", signed=True), operation, lane, body))
+    return blake2b(parts, digest_size=_CHECKSUM_BYTES).digest()

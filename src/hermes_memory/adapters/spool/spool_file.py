@@ -176,8 +176,8 @@ class SpoolFile:
 
     def _perform(self, attempt: Callable[[], T], *, reserve: bool) -> T:
         self._check_process()
-        mended: set[Fault] = set()
         with self._threads:
+            mended: frozenset[Fault] = frozenset()
             while True:
                 try:
                     return attempt()
@@ -185,7 +185,7 @@ class SpoolFile:
                     fault = fault_of(error)
                     if fault in mended or not self._mend(fault, reserve=reserve):
                         raise self._verdict(fault, reserve=reserve) from error
-                    mended.add(fault)
+                    mended |= {fault}
 
     def _mend(self, fault: Fault, *, reserve: bool) -> bool:
         """Do what helps against a fault; True when it is worth another try."""

@@ -37,8 +37,8 @@ class WriteLock:
         Raises:
             StoreUnavailable: Another process keeps it, or its file cannot be opened.
         """
-        if self._depth == 0:
-            self._lock()
+        if self._depth == 0 and not self._locked():
+            self._wait()
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:
@@ -74,12 +74,15 @@ class WriteLock:
         self._file.forget()
         self._depth = 0
 
-    def _lock(self) -> None:
+    def _wait(self) -> None:
         deadline = time.monotonic() + self._timeout
+        while not self._locked():
+            if time.monotonic() > deadline:
+                raise StoreUnavailable("another process keeps the local spool locked: is it stopped or hung?")
+            time.sleep(random.uniform(*_PAUSE))  # noqa: S311 - spreads the waiters, guards nothing
+
+    def _locked(self) -> bool:
         try:
-            while not self._file.try_lock():
-                if time.monotonic() > deadline:
-                    raise StoreUnavailable("another process keeps the local spool locked: is it stopped or hung?")
-                time.sleep(random.uniform(*_PAUSE))  # noqa: S311 - spreads the waiters, guards nothing
+            return self._file.try_lock()
         except OSError as error:
             raise StoreUnavailable("the lock file of the local spool cannot be opened") from error
