@@ -68,7 +68,7 @@ def on_python(version: str) -> AbstractContextManager[Bench]:
         if not python.exists():
             run(str(find_python(version)), "-m", "venv", str(venv))
         pip = (str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-        run(*pip, "-c", str(ROOT / "constraints" / "dev.txt"), "-e", f"{ROOT}[embedded,dev]")
+        run(*pip, "-c", str(ROOT / "constraints" / "dev.txt"), "-e", f"{ROOT}[embedded,quality,dev]")
     except RuntimeError as error:
         raise NotToBeHad(str(error)) from error
     return nullcontext(Bench(f"Python {version}", python, {}))
@@ -86,20 +86,21 @@ def tried(kind: str, version: str, arguments: Sequence[str]) -> Outcome:
         with BENCHES[kind](version) as bench:
             print(f"-- {bench.name}", flush=True)
             command = [str(bench.python), "-m", "pytest", "-q", *(arguments or LAYERS[kind])]
-            printed = "".join(_shown(command, {**os.environ, **bench.variables}))
+            failed, printed = _ran(command, {**os.environ, **bench.variables})
             counts = _COUNTS.findall(printed)
-            told = counts[-1] if counts else "no test ran"
-            return Outcome(bench.name, told, failed="passed" not in told or bool(re.search("failed|error", told)))
+            return Outcome(bench.name, counts[-1] if counts else "nothing counted", failed)
     except NotToBeHad as error:
         return Outcome(f"{kind} {version}", f"not to be had here: {error}", None)
 
 
-def _shown(command: Sequence[str], variables: dict[str, str]) -> Iterator[str]:
-    """Run a command, show what it prints as it comes, and yield it."""
+def _ran(command: Sequence[str], variables: dict[str, str]) -> tuple[bool, str]:
+    """Run a command and show what it prints as it comes; return whether it failed, and all of that."""
+    printed: list[str] = []
     with subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True) as running:
         for line in running.stdout or ():
             print(line, end="", flush=True)
-            yield line
+            printed.append(line)
+    return running.returncode != 0, "".join(printed)
 
 
 def main() -> int:
