@@ -105,12 +105,14 @@ alter table hermes_memory.memory_maintenance_log enable row level security;
 
 -- What a theme holds, as far as the reader may see it.
 create view hermes_memory.v_agent_memory with (security_invoker = true) as
-select a.agent_identity, a.first_seen_at, a.last_seen_at, e.entries, s.sessions, s.turns, d.delegations, d.last_child
+select a.agent_identity, a.first_seen_at, a.last_seen_at, e.entries, s.sessions, c.turns, d.delegations, d.last_child
   from hermes_memory.memory_agents a
  cross join lateral (select count(*) as entries from hermes_memory.memory_entries m
                       where m.agent_identity = a.agent_identity) e
- cross join lateral (select count(*) as sessions, coalesce(sum(n.turns), 0) as turns from hermes_memory.sessions n
+ cross join lateral (select count(*) as sessions from hermes_memory.sessions n
                       where n.agent_identity = a.agent_identity) s
+ cross join lateral (select count(*) as turns from hermes_memory.conversations t
+                      where t.agent_identity = a.agent_identity) c
  cross join lateral (select count(*) as delegations,
                             (array_agg(g.child_identity order by g.created_at desc))[1] as last_child
                        from hermes_memory.memory_agent_edges g where g.agent_identity = a.agent_identity) d;

@@ -1,8 +1,8 @@
 -- The few questions and acts that concern rows of all themes: the embed stage and the operator's counts. Each runs as
 -- the owner, does one thing, and gives away no more than its worker needs.
 
--- Takes due jobs of a generation, by default the active one, for a time. Those that failed before come last. A job whose row is gone comes
--- with no content, to be ended. A turn comes with the end of the one before it in its session.
+-- Takes due jobs of a generation, by default the active one, for a time. Those that failed before come last. A job whose
+-- row is gone comes with no content, to be ended. A turn comes with the end of the one before it in its session.
 create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision, context_characters int,
                                                    of_generation int default null)
 returns table (agent_identity text, row_id uuid, generation int, subject bytea, kind text, content text,

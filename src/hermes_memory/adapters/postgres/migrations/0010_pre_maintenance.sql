@@ -415,38 +415,3 @@ begin
   end loop;
   return total;
 end $$;
-
--- What is pruned leaves its places empty, so turns are counted and no longer read off the next place of their session.
-create or replace function hermes_memory.theme_counts()
-returns table (theme text, governed boolean, entries bigint, turns bigint, sessions bigint, subjects bigint,
-               first_seen_at timestamptz, last_seen_at timestamptz)
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  with held as (
-    select e.agent_identity as theme, e.subject, count(*) as entries, 0::bigint as sessions, 0::bigint as turns
-      from hermes_memory.memory_entries e group by 1, 2
-     union all
-    select s.agent_identity, s.subject, 0, count(*), 0 from hermes_memory.sessions s group by 1, 2
-     union all
-    select c.agent_identity, c.subject, 0, 0, count(*) from hermes_memory.conversations c group by 1, 2)
-  select a.agent_identity, g.theme is not null, coalesce(sum(h.entries), 0)::bigint, coalesce(sum(h.turns), 0)::bigint,
-         coalesce(sum(h.sessions), 0)::bigint, count(distinct h.subject) filter (where h.subject <> ''),
-         a.first_seen_at, a.last_seen_at
-    from hermes_memory.memory_agents a
-    left join hermes_memory.sinks g on g.theme = a.agent_identity
-    left join held h on h.theme = a.agent_identity
-   group by a.agent_identity, g.theme, a.first_seen_at, a.last_seen_at
-   order by a.agent_identity
-$$;
-
-create or replace view hermes_memory.v_agent_memory with (security_invoker = true) as
-select a.agent_identity, a.first_seen_at, a.last_seen_at, e.entries, s.sessions, c.turns, d.delegations, d.last_child
-  from hermes_memory.memory_agents a
- cross join lateral (select count(*) as entries from hermes_memory.memory_entries m
-                      where m.agent_identity = a.agent_identity) e
- cross join lateral (select count(*) as sessions from hermes_memory.sessions n
-                      where n.agent_identity = a.agent_identity) s
- cross join lateral (select count(*) as turns from hermes_memory.conversations t
-                      where t.agent_identity = a.agent_identity) c
- cross join lateral (select count(*) as delegations,
-                            (array_agg(g.child_identity order by g.created_at desc))[1] as last_child
-                       from hermes_memory.memory_agent_edges g where g.agent_identity = a.agent_identity) d;
