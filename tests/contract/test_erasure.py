@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -43,8 +43,7 @@ from hermes_memory.testing.making import (
 )
 from tests.contract.test_store_inmemory import Levers
 from tests.support.index_and_rows import INDEX_AND_ROWS
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import Installation, migrated
+from tests.support.postgres_store import Installation
 
 SUPPORT: Final = Theme("support")
 TALK: Final = SessionId("talk-4711")
@@ -55,24 +54,6 @@ CHILD: Final = Caller(theme=SUPPORT, session=SessionId("child"))
 TABLES: Final = """
 select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
  where n.nspname = 'hermes_memory' and c.relkind in ('r', 'p') and not c.relispartition order by 1"""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as installation:
-        yield installation
-
-
-@pytest_asyncio.fixture
-async def database(template: Installation) -> AsyncIterator[Installation]:
-    async with template.copy() as copied:
-        yield copied
 
 
 class TestInMemoryEraser(EraserContract):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -41,8 +41,7 @@ from hermes_memory.testing.making import (
 from hermes_memory.testing.upkeep_contract import UpkeepContract, UpkeepUnderTest, carry_out, counted
 from tests.contract.test_store_inmemory import Levers
 from tests.support.index_and_rows import GAPS, INDEX_AND_ROWS
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import ANALYZE, Installation, migrated
+from tests.support.postgres_store import ANALYZE, Installation
 
 OLD: Final = Theme("old name")
 NEW: Final = Theme("new name")
@@ -73,24 +72,6 @@ select count(*) from hermes_memory.history o join hermes_memory.history n on n.i
          $1, n.subject, n.id, n.row_id, n.operation, n.change, n.target, n.old_content, n.new_content, n.origin, n.tool,
          n.session_id, n.reason, n.at, n.said_at, n.recorded_at, n.metadata, n.merged_into), 'UTF8'))"""
 """Counts the changes that moved whose hash is still the one that was sealed under the old name."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as installation:
-        yield installation
-
-
-@pytest_asyncio.fixture
-async def database(template: Installation) -> AsyncIterator[Installation]:
-    async with template.copy() as copied:
-        yield copied
 
 
 class TestInMemoryUpkeep(UpkeepContract):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dependency_injector import providers
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+from pydantic_settings import InitSettingsSource
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.text_index import InMemoryTextIndex
@@ -23,24 +23,9 @@ from hermes_memory.bootstrap.opening import opened
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.ports.embedding import Embedder, Generation
 from hermes_memory.ports.metrics import Metrics
-from hermes_memory.settings import Settings
+from hermes_memory.settings import settings_from
 
 READY_SECONDS: Final = 60.0
-
-
-class _GivenSettings(Settings):
-    """Settings that come from their arguments alone: a test's memory must not depend on the environment."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
 
 
 def in_memory_store(embedder: Embedder | None = None) -> InMemoryStore:
@@ -88,7 +73,8 @@ async def open_in_process(
         ```
     """
     with tempfile.TemporaryDirectory(prefix="hermes-memory-", ignore_cleanup_errors=True) as home:
-        given = _GivenSettings(**{"embedder": "none", "spool_sync": "NORMAL", **(settings or {}), "home": Path(home)})
+        values = {"embedder": "none", "spool_sync": "NORMAL", **(settings or {}), "home": Path(home)}
+        given = settings_from(lambda cls: InitSettingsSource(cls, {}), **values)
         half = open_local_half(given)
         container = Container(settings=given, local=half, secret=_no_secret)
         _put_in(container, store or in_memory_store(embedder), embedder)

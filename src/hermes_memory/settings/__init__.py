@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_memory.settings.model import Settings, default_home, settings_with
+from hermes_memory.settings.model import Settings, default_home, settings_from, settings_with
 from hermes_memory.settings.names import (
     CONFIG_SECTION,
     ENV_PREFIX,
@@ -19,5 +19,6 @@ __all__ = [
     "ROLE_PASSWORD",
     "Settings",
     "default_home",
+    "settings_from",
     "settings_with",
 ]

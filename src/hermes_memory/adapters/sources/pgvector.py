@@ -6,7 +6,6 @@ does not have is not asked for.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ import asyncpg
 
 from hermes_memory.adapters.postgres.errors import readable_address, translated
 from hermes_memory.adapters.sources.addresses import connection_arguments
+from hermes_memory.adapters.sources.files import key_of
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.domain.foreign import (
     Foreign,
@@ -169,7 +169,7 @@ def _entry(row: Record) -> Foreign:
         return Unreadable(place=place, reason="there is no such target")
     return ForeignEntry(
         place=place,
-        key=_key("entry", row["id"], row["agent_identity"], row["target"], row["created_at"], row["content"]),
+        key=key_of("entry", row["id"], row["agent_identity"], row["target"], row["created_at"], row["content"]),
         whose=_whose(row["agent_identity"], metadata),
         target=Target(row["target"]),
         content=row["content"],
@@ -187,7 +187,7 @@ def _turn(row: Record) -> Foreign:
         return Unreadable(place=place, reason="there is no such role")
     return ForeignTurn(
         place=place,
-        key=_key("turn", row["id"], row["agent_identity"], row["session_id"], row["ts"], row["content"]),
+        key=key_of("turn", row["id"], row["agent_identity"], row["session_id"], row["ts"], row["content"]),
         whose=_whose(row["agent_identity"], metadata),
         session=row["session_id"],
         role=Role(row["role"]),
@@ -203,7 +203,7 @@ def _delegation(row: Record) -> Foreign:
     attributes = _metadata(row)
     return ForeignDelegation(
         place=f"memory_agent_edges {row['id']}",
-        key=_key("edge", row["id"], row["parent_identity"], row["parent_session_id"], row["ts"], row["kind"]),
+        key=key_of("edge", row["id"], row["parent_identity"], row["parent_session_id"], row["ts"], row["kind"]),
         whose=Whose(agent=row["parent_identity"], contact=row["contact"]),
         session=row["parent_session_id"],
         child=row["child_identity"],
@@ -225,7 +225,3 @@ def _metadata(row: Record) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
-
-
-def _key(*parts: object) -> str:
-    return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()
