@@ -165,7 +165,9 @@ async def test_without_the_client_library_a_line_of_the_log_says_what_to_install
         await until(lambda: actions(caplog))
         tasks.cancel_scope.cancel()
 
-    assert "pip install 'hermes-memory-postgres[metrics]'" in caplog.text
+    (told,) = [vars(record) for record in caplog.records if record.name == exposing.__name__]
+    assert told["cause"] == "ConfigurationError"
+    assert "pip install 'hermes-memory-postgres[metrics]'" in told["reason"]
 
 
 def actions(caplog: pytest.LogCaptureFixture) -> list[str]:

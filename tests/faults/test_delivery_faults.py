@@ -360,7 +360,7 @@ async def test_a_database_without_its_schema_stops_delivery_until_the_operator_h
         assert desk.deliverer.obstacle is None
         assert await turns(bare) == expected(3, TALK[0])
         # While the migrations run, one after the other, another obstacle may be seen than before; each is told once.
-        stopped = [vars(entry)["cause"] for entry in caplog.records if told(entry, "deliver.stopped")]
+        stopped = [vars(entry)["reason"] for entry in caplog.records if told(entry, "deliver.stopped")]
         assert stopped[0] == obstacle
         assert len(set(stopped)) == len(stopped)
         assert sum(told(entry, "deliver.resumed") for entry in caplog.records) == 1

@@ -15,7 +15,7 @@ from hermes_memory.domain.errors import (
     SpoolFull,
     StoreUnavailable,
 )
-from hermes_memory.hermes.guard import never_raises, no_facts, no_paths, nothing
+from hermes_memory.hermes.guard import FALLS_BACK, never_raises, no_facts, no_paths, nothing
 
 
 class Hooks:
@@ -65,11 +65,12 @@ def test_an_error_of_ours_is_told_in_its_words_as_loud_as_it_matters(
     hooks.writes()
 
     assert answer == "fallback"
-    assert [(entry.levelno, entry.getMessage()) for entry in caplog.records] == [
+    assert [(entry.levelno, vars(entry)["reason"]) for entry in caplog.records] == [
         (asked, str(error)),
         (written, str(error)),
     ]
     assert [vars(entry)["action"] for entry in caplog.records] == ["hook.asks", "hook.writes"]
+    assert {entry.getMessage() for entry in caplog.records} == {FALLS_BACK}
     assert {vars(entry)["cause"] for entry in caplog.records} == {type(error).__name__}
 
 

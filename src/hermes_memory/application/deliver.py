@@ -247,7 +247,7 @@ class Deliverer:
         if problem and problem != self.obstacle:
             logger.error(
                 "delivery stops until this is mended; what was accepted is kept",
-                extra={"action": "deliver.stopped", "cause": problem},
+                extra={"action": "deliver.stopped", "reason": problem},
             )
         elif problem is None and self.obstacle is not None:
             logger.info("delivery goes on", extra={"action": "deliver.resumed"})

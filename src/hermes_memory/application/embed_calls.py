@@ -173,5 +173,6 @@ class EmbedCalls:
         elif self.problem is None:
             lasting = isinstance(error, EmbeddingRejected | EmbedderForbidden)
             level = logging.ERROR if lasting else logging.WARNING
-            logger.log(level, "no vectors are made: %s", error, extra={"action": "embed.stopped"})
+            facts = {"action": "embed.stopped", "cause": type(error).__name__, "reason": str(error)}
+            logger.log(level, "no vectors are made", extra=facts)
         self.problem = str(error)

@@ -154,7 +154,9 @@ class Handover:
             self._size.failed(time.monotonic() - started, len(operations))
             if isinstance(error, Busy):
                 raise
-            logger.debug("delivery waits for the database", extra={"action": "deliver.wait", "cause": str(error)})
+            logger.debug(
+                "delivery waits for the database", extra={"action": "deliver.wait", "cause": type(error).__name__}
+            )
             raise Stopped(AWAY_SECONDS) from None
         except (SchemaNotApplied, ConfigurationError) as error:
             # An operator's to mend: no operation is at fault, so none is set aside.
@@ -173,7 +175,10 @@ class Handover:
                 problem = Busy(str(error))
             except StoreFault as error:
                 problem = Faulty(str(error))
-                logger.error("the database met a fault", extra={"action": "deliver.fault", "cause": str(error)})
+                logger.error(
+                    "the database met a fault",
+                    extra={"action": "deliver.fault", "cause": type(error).__name__, "reason": str(error)},
+                )
             except (StoreUnavailable, SchemaNotApplied, ConfigurationError, DeliveryRejected):
                 raise
             except Exception as error:  # noqa: BLE001 - a fault of our own may neither end delivery nor bury a write
@@ -187,10 +192,9 @@ class Handover:
         place = type(error).__name__, frames[-1].filename, frames[-1].lineno
         logger.log(
             logging.DEBUG if place in self._told else logging.ERROR,
-            "delivery met an unexpected %s; what was accepted is kept\n%s",
-            type(error).__name__,
-            "".join(frames.format()),
-            extra={"action": "deliver.fault"},
+            "delivery met an unexpected error; what was accepted is kept",
+            extra={"action": "deliver.fault", "cause": type(error).__name__},
+            exc_info=(Faulty, Faulty(f"unexpected {type(error).__name__}"), error.__traceback__),
         )
         self._told.add(place)
 
@@ -224,7 +228,7 @@ class Handover:
         logger.log(
             logging.DEBUG if item.attempts else logging.WARNING,
             "a write waits, and what follows it; others go on",
-            extra={"action": "deliver.postponed", "cause": problem.reason},
+            extra={"action": "deliver.postponed", "cause": type(problem).__name__, "reason": problem.reason},
         )
 
     async def _suspect(self, item: Spooled, problem: Problem) -> None:

@@ -148,7 +148,9 @@ class Monitor:
             self._telemetry.publish(await self.readings())
         except HermesMemoryError as error:
             # The deliverer reads the same file and tells what is wrong with it.
-            logger.debug("there are no numbers for now", extra={"action": "metrics.wait", "cause": str(error)})
+            logger.debug(
+                "there are no numbers for now", extra={"action": "metrics.wait", "cause": type(error).__name__}
+            )
 
     def _note_store(self, *, served: bool, away: bool) -> None:
         if not served:

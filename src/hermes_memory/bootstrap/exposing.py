@@ -66,8 +66,8 @@ class Exposure:
                 metrics, endpoint = await call_aside(lambda: new_endpoint(self._where, events=True))
             except HermesMemoryError as error:
                 if not told:
-                    facts = {"action": "metrics.not_served", "cause": str(error)}
-                    logger.warning("this process serves no metrics for now: %s", error, extra=facts)
+                    facts = {"action": "metrics.not_served", "cause": type(error).__name__, "reason": str(error)}
+                    logger.warning("this process serves no metrics for now", extra=facts)
                 told = True
                 await anyio.sleep(RETRY_SECONDS)
                 continue
@@ -75,8 +75,8 @@ class Exposure:
 
     async def _serve(self, metrics: PrometheusMetrics, endpoint: MetricsEndpoint) -> None:
         self._telemetry.attach(metrics)
-        facts = {"action": "metrics.served", "port": endpoint.port}
-        logger.info("metrics are served at %s, port %d", self._where.address, endpoint.port, extra=facts)
+        facts = {"action": "metrics.served", "address": self._where.address, "port": endpoint.port}
+        logger.info("this process serves its metrics", extra=facts)
         try:
             await anyio.sleep_forever()
         finally:
@@ -102,11 +102,12 @@ def traced(settings: Settings, telemetry: Telemetry) -> Iterator[None]:
                 OpenTelemetryMetrics,
                 OpenTelemetryTracer,
             )
-    except ImportError:  # another package of that namespace, or an older API
-        logger.info("the API of OpenTelemetry cannot be used", extra={"action": "telemetry.missing"})
+        metrics, tracer = OpenTelemetryMetrics(), OpenTelemetryTracer()
+    except Exception as error:  # noqa: BLE001 - whatever another package of that name, or a release of it, raises
+        facts = {"action": "telemetry.missing", "cause": type(error).__name__}
+        logger.info("the API of OpenTelemetry cannot be used", extra=facts)
         yield
         return
-    metrics, tracer = OpenTelemetryMetrics(), OpenTelemetryTracer()
     telemetry.attach(metrics, wants=metrics.wanted)
     telemetry.follow(tracer)
     try:

@@ -143,7 +143,8 @@ async def _warm_up(memory: Memory, embedder: MachineEmbedder, warm: anyio.Event)
     try:
         await embedder.warm_up(timeout=WARM_UP_SECONDS)
     except HermesMemoryError as error:
-        logger.warning("the embedder does not load", extra={"action": "embed.warm_up", "cause": str(error)})
+        facts = {"action": "embed.warm_up", "cause": type(error).__name__, "reason": str(error)}
+        logger.warning("the embedder does not load", extra=facts)
     warm.set()
 
 

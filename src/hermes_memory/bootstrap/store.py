@@ -163,7 +163,9 @@ class StorePreparation:
         await self._host.prepare()
         installation = await self._inspector.verify()
         for problem in installation.problems:
-            logger.warning("%s", problem, extra={"action": "store.problem"})
+            logger.warning(
+                "the database serves, but not as it should", extra={"action": "store.problem", "reason": problem}
+            )
 
     async def repair(self) -> None:
         """Start again a server that died, and forget connections to the dead one."""

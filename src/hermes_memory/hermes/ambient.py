@@ -137,7 +137,8 @@ class Ambient:
                 standing = await memory.services.reader.standing(binding.caller, queued.rows, timeout=timeout)
         except (HermesMemoryError, TimeoutError) as error:
             logger.debug(
-                "a queued block could not be checked", extra={"action": "prefetch.unchecked", "cause": str(error)}
+                "a queued block could not be checked",
+                extra={"action": "prefetch.unchecked", "cause": type(error).__name__},
             )
             return False
         return standing.newest == queued.newest and standing.unchanged.issuperset(row.id for row in queued.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 
@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
+
+FALLS_BACK: Final = "a memory hook could not do its work"
 
 
 def never_raises(
@@ -32,11 +34,9 @@ def never_raises(
                 return hook(*args, **kwargs)
             except (StoreUnavailable, DeadlineExceeded) as error:
                 # A question may fail while the database starts or is away; that state is told elsewhere.
-                logger.log(
-                    expected, "%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__}
-                )
+                logger.log(expected, FALLS_BACK, extra=_facts(hook.__name__, error))
             except HermesMemoryError as error:
-                logger.warning("%s", error, extra={"action": f"hook.{hook.__name__}", "cause": type(error).__name__})
+                logger.warning(FALLS_BACK, extra=_facts(hook.__name__, error))
             except Exception:
                 logger.exception("a memory hook failed", extra={"action": f"hook.{hook.__name__}"})
             return fallback()
@@ -44,6 +44,10 @@ def never_raises(
         return guarded
 
     return decorate
+
+
+def _facts(hook: str, error: HermesMemoryError) -> dict[str, str]:
+    return {"action": f"hook.{hook}", "cause": type(error).__name__, "reason": str(error)}
 
 
 def nothing() -> None:

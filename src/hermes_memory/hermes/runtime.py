@@ -44,7 +44,8 @@ class Runtime:
         self.settings = settings
         self.secret = secret
         self.local: LocalHalf = open_local_half(settings, accepted=self._accepted)
-        self.loop = LoopThread(self._opening)
+        self._abandoned = False
+        self.loop = LoopThread(self._opening, ended=self._ended)
 
     def call(self, work: Callable[[Memory], Coroutine[Any, Any, Answer]], *, timeout: float) -> Answer:
         """Run work on the loop and wait. See `LoopThread.call`."""
@@ -62,7 +63,9 @@ class Runtime:
             try:
                 self.call(lambda memory: memory.services.deliverer.drained(timeout=share, patient=False), timeout=share)
             except HermesMemoryError as error:
-                logger.info("writes wait for the next start", extra={"action": "runtime.close", "cause": str(error)})
+                logger.info(
+                    "writes wait for the next start", extra={"action": "runtime.close", "cause": type(error).__name__}
+                )
         self.loop.stop(timeout=max(deadline - time.monotonic(), 0.1))
         self._close_spool(max(deadline - time.monotonic(), 0.1))
 
@@ -76,8 +79,13 @@ class Runtime:
         closing.join(seconds)
 
     def abandon(self) -> None:
-        """End the thread without waiting: nobody uses this runtime any more."""
+        """End the thread without waiting: nobody uses this runtime any more. The thread closes the spool."""
+        self._abandoned = True
         self.loop.stop_soon()
+
+    def _ended(self) -> None:
+        if self._abandoned:
+            self.local.spool.close()
 
     def _opening(self) -> AbstractAsyncContextManager[Memory]:
         # Imported on the loop's thread: the drivers take a while to load, and an agent's start must not wait for them.
