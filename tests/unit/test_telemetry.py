@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import NoReturn
+
 import pytest
 
 from hermes_memory.adapters.inmemory.metrics import InMemoryMetrics, InMemoryTracer
@@ -66,6 +71,112 @@ def test_who_comes_while_a_block_is_under_way_hears_of_its_end() -> None:
 
     assert len(first.times) == len(second.times) == 1
     assert tracer.spans == []
+
+
+class Broken:
+    """A listener and tracer that fails at whatever it is told, and counts how often it was."""
+
+    def __init__(self, *, late: bool = False) -> None:
+        self.told = 0
+        self._late = late
+
+    def publish(self, readings: Mapping[Metric, float]) -> None:
+        self._fail()
+
+    def took(self, timing: Timing, seconds: float) -> None:
+        self._fail()
+
+    def count(self, happening: Happening) -> None:
+        self._fail()
+
+    def wants(self) -> bool:
+        self._fail()
+
+    def span(self, timing: Timing) -> AbstractContextManager[None]:
+        return self if self._late else self._fail()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self._fail()
+
+    def _fail(self) -> NoReturn:
+        self.told += 1
+        raise RuntimeError("of the listener")
+
+
+@pytest.mark.parametrize("act", ["publish", "took", "count"])
+def test_a_listener_that_raises_is_let_go_and_the_others_are_told(act: str, caplog: pytest.LogCaptureFixture) -> None:
+    telemetry, broken, sound = Telemetry(), Broken(), InMemoryMetrics()
+    telemetry.attach(broken)
+    telemetry.attach(sound)
+    acts = {
+        "publish": lambda: telemetry.publish({Metric.SPOOL_DEPTH: 1.0}),
+        "took": lambda: telemetry.took(Timing.POOL_WAIT, 0.5),
+        "count": lambda: telemetry.count(Happening.REFUSED_FULL),
+    }
+    for _ in range(2):
+        acts[act]()
+
+    assert broken.told == 1
+    assert (sound.readings, len(sound.times), sound.happened.total()) == {
+        "publish": ({Metric.SPOOL_DEPTH: 1.0}, 0, 0),
+        "took": ({}, 2, 0),
+        "count": ({}, 0, 2),
+    }[act]
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_a_listener_that_cannot_say_whether_it_wants_numbers_gets_none(caplog: pytest.LogCaptureFixture) -> None:
+    telemetry, broken = Telemetry(), Broken()
+    telemetry.attach(broken, wants=broken.wants)
+
+    assert not telemetry.measured
+    assert not telemetry.measured
+    assert (broken.told, len(caplog.records)) == (1, 1)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_tracer_that_raises_is_let_go_and_the_block_ends_as_it_would(late: bool) -> None:
+    telemetry, metrics, broken, sound = Telemetry(), InMemoryMetrics(), Broken(late=late), InMemoryTracer()
+    telemetry.attach(metrics)
+    for tracer in (broken, sound):
+        telemetry.follow(tracer)
+    with telemetry.timed(Timing.ACCEPT):
+        pass
+    with pytest.raises(StoreUnavailable), telemetry.timed(Timing.DELIVERY):
+        raise StoreUnavailable("away")
+
+    assert broken.told == 1
+    assert [timing for timing, _ in metrics.times] == [Timing.ACCEPT, Timing.DELIVERY]
+    assert sound.spans == [(Timing.ACCEPT, None, None), (Timing.DELIVERY, None, "StoreUnavailable")]
+
+
+class PassesOn:
+    """A tracer whose span raises the block's error again, which the protocol of blocks leaves open."""
+
+    def span(self, timing: Timing) -> AbstractContextManager[None]:
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            raise error
+
+
+def test_a_span_that_passes_on_the_error_of_its_block_is_no_failure_of_the_tracer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    telemetry = Telemetry()
+    telemetry.follow(PassesOn())
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable), telemetry.timed(Timing.DELIVERY):
+            raise StoreUnavailable("away")
+
+    assert caplog.records == []
 
 
 def test_every_way_in_which_an_answer_is_degraded_is_counted_under_its_reason() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -10,6 +12,8 @@ from typing import Final
 
 from hermes_memory.ports.metrics import Happening, Metric, Metrics, Timing
 from hermes_memory.ports.tracing import Tracer
+
+logger = logging.getLogger(__name__)
 
 _UNHEARD: Final = nullcontext()
 
@@ -22,12 +26,14 @@ class Telemetry:
     """Passes on what is measured. Any thread may call.
 
     Who listens may come and go while the memory works: it is built on the thread that starts an agent, and those who
-    listen are loaded later.
+    listen are loaded later. One that raises is let go, and the memory works on: what is told has been done by then, so
+    an error would make the caller do it again.
     """
 
-    __slots__ = ("_metrics", "_tracers", "_wanting")
+    __slots__ = ("_changes", "_metrics", "_tracers", "_wanting")
 
     def __init__(self) -> None:
+        self._changes = threading.Lock()
         self._metrics: tuple[Metrics, ...] = ()
         self._wanting: tuple[tuple[Metrics, Callable[[], bool]], ...] = ()
         self._tracers: tuple[Tracer, ...] = ()
@@ -35,40 +41,72 @@ class Telemetry:
     @property
     def measured(self) -> bool:
         """Whether anybody wants numbers that have to be read, or asked for, now."""
-        return any(wants() for _, wants in self._wanting)
+        return any(self._wants(listener, wants) for listener, wants in self._wanting)
 
     def attach(self, listener: Metrics, *, wants: Callable[[], bool] = _always) -> None:
         """Pass numbers on to a listener from now on; nothing is read for one that says it wants none now."""
-        self._metrics = (*self._metrics, listener)
-        self._wanting = (*self._wanting, (listener, wants))
+        with self._changes:
+            self._metrics = (*self._metrics, listener)
+            self._wanting = (*self._wanting, (listener, wants))
 
     def detach(self, listener: Metrics) -> None:
         """Pass nothing on to a listener any more. One that was never attached is passed over."""
-        self._metrics = tuple(each for each in self._metrics if each is not listener)
-        self._wanting = tuple(pair for pair in self._wanting if pair[0] is not listener)
+        with self._changes:
+            self._metrics = tuple(each for each in self._metrics if each is not listener)
+            self._wanting = tuple(pair for pair in self._wanting if pair[0] is not listener)
 
     def follow(self, tracer: Tracer) -> None:
         """Make spans with a tracer from now on."""
-        self._tracers = (*self._tracers, tracer)
+        with self._changes:
+            self._tracers = (*self._tracers, tracer)
 
     def unfollow(self, tracer: Tracer) -> None:
         """Make no spans with a tracer any more. One that never followed is passed over."""
-        self._tracers = tuple(each for each in self._tracers if each is not tracer)
+        with self._changes:
+            self._tracers = tuple(each for each in self._tracers if each is not tracer)
 
     def publish(self, readings: Mapping[Metric, float]) -> None:
         """Pass on the numbers as they are now."""
         for listener in self._metrics:
-            listener.publish(readings)
+            try:
+                listener.publish(readings)
+            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
+                self.let_go(listener, error)
 
     def took(self, timing: Timing, seconds: float) -> None:
         """Pass on how long something took."""
         for listener in self._metrics:
-            listener.took(timing, seconds)
+            try:
+                listener.took(timing, seconds)
+            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
+                self.let_go(listener, error)
 
     def count(self, happening: Happening) -> None:
         """Pass on that something happened."""
         for listener in self._metrics:
-            listener.count(happening)
+            try:
+                listener.count(happening)
+            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
+                self.let_go(listener, error)
+
+    def _wants(self, listener: Metrics, wants: Callable[[], bool]) -> bool:
+        try:
+            return wants()
+        except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
+            self.let_go(listener, error)
+            return False
+
+    def let_go(self, listener: object, error: Exception) -> None:
+        """Tell nothing more to a listener or tracer that raised, and say so once, however many threads met it."""
+        with self._changes:
+            known = any(each is listener for each in (*self._metrics, *self._tracers))
+            self._metrics = tuple(each for each in self._metrics if each is not listener)
+            self._wanting = tuple(pair for pair in self._wanting if pair[0] is not listener)
+            self._tracers = tuple(each for each in self._tracers if each is not listener)
+        if known:
+            named = f"{type(listener).__module__}.{type(listener).__qualname__}"
+            facts = {"action": "telemetry.let_go", "listener": named, "cause": type(error).__name__}
+            logger.error("a listener failed and is told nothing more", extra=facts)
 
     def timed(self, timing: Timing) -> AbstractContextManager[None]:
         """Return a block whose time is passed on when it ends, however it ends, and which is a span."""
@@ -104,13 +142,17 @@ class _Traced(_Timed):
     def __init__(self, telemetry: Telemetry, timing: Timing, tracers: tuple[Tracer, ...]) -> None:
         super().__init__(telemetry, timing)
         self._tracers = tracers
-        self._spans: list[AbstractContextManager[None]] = []
+        self._spans: list[tuple[Tracer, AbstractContextManager[None]]] = []
 
     def __enter__(self) -> None:
         for tracer in self._tracers:
-            span = tracer.span(self._timing)
-            span.__enter__()
-            self._spans.append(span)
+            try:
+                span = tracer.span(self._timing)
+                span.__enter__()
+            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
+                self._telemetry.let_go(tracer, error)
+            else:
+                self._spans.append((tracer, span))
         super().__enter__()
 
     def __exit__(
@@ -118,4 +160,9 @@ class _Traced(_Timed):
     ) -> None:
         super().__exit__(kind, error, trace)
         while self._spans:
-            self._spans.pop().__exit__(kind, error, trace)
+            tracer, span = self._spans.pop()
+            try:
+                span.__exit__(kind, error, trace)
+            except Exception as problem:  # noqa: BLE001 - others' code, which the memory does not depend on
+                if problem is not error:  # the block's own error, which a span may pass on, goes on in any case
+                    self._telemetry.let_go(tracer, problem)

@@ -205,6 +205,7 @@ class Pool:
         # would turn away every other one, and hold up what is delivered.
         waits = read_only and self._claims >= self._max_size
         self._claims += 1
+        opened, connection = None, None
         try:
             began = time.perf_counter()
             try:
@@ -213,12 +214,13 @@ class Pool:
                     connection = await opened.acquire(timeout=timeout)
             finally:
                 self._waited(time.perf_counter() - began)
-            try:
-                yield connection
-            finally:
-                await opened.release(connection, timeout=ROLLBACK_SECONDS)
+            yield connection
         finally:
-            self._claims -= 1
+            try:
+                if opened is not None and connection is not None:
+                    await opened.release(connection, timeout=ROLLBACK_SECONDS)
+            finally:
+                self._claims -= 1
 
     async def _leave(self) -> None:
         """Forget connections to a server that has become a standby; an address of several hosts leads to another."""
