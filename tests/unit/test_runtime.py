@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import subprocess
 import sys
@@ -149,6 +150,26 @@ def test_nothing_keeps_a_runtime_that_nobody_shares(take: Take) -> None:
     gc.collect()
 
     assert reference() is None
+
+
+def test_a_runtime_that_nobody_shares_any_more_closes_its_spool(take: Take, home: Path) -> None:
+    handle = take()
+    handle.runtime.local.spool.status()
+    before = _open_files(home)
+    release(handle)
+    assert handle.runtime.loop.stop(timeout=GUARD)
+
+    assert any("spool" in name for name in before)
+    assert not any("spool" in name for name in _open_files(home))
+
+
+def _open_files(home: Path) -> set[str]:
+    """Return the files under a folder that this process has open."""
+    names = set()
+    for link in list(Path("/proc/self/fd").iterdir()):
+        with contextlib.suppress(FileNotFoundError):  # another thread has closed it meanwhile
+            names.add(str(link.readlink()))
+    return {name for name in names if name.startswith(str(home))}
 
 
 @pytest.fixture

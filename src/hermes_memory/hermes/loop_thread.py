@@ -31,9 +31,12 @@ STOP_SECONDS: Final = 1.0
 class LoopThread:
     """Runs a memory on a thread of its own until it is stopped. Its methods may be called from any other thread."""
 
-    def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Memory]]) -> None:
-        """Start the thread; `opening` is called on it and makes the memory."""
+    def __init__(
+        self, opening: Callable[[], AbstractAsyncContextManager[Memory]], *, ended: Callable[[], None] = lambda: None
+    ) -> None:
+        """Start the thread; `opening` is called on it and makes the memory, `ended` when the memory is closed."""
         self._opening = opening
+        self._ended = ended
         self._pid = os.getpid()
         self._open = threading.Event()
         self._memory: Memory | None = None
@@ -140,6 +143,7 @@ class LoopThread:
             with self._lock:
                 self._open.set()
                 self._early.clear()
+            self._ended()
 
     async def _main(self, opening: AbstractAsyncContextManager[Memory]) -> None:
         self._loop = asyncio.get_running_loop()
