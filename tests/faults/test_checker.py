@@ -36,7 +36,7 @@ class Trial:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.records = Records(analyze=str.split, now=next_moment, generation=None, policy=ReadPolicy.OPEN)
+        self.records = Records(analyze=str.split, now=next_moment, policy=ReadPolicy.OPEN)
         self.delivery = InMemoryDelivery(self.records)
         self.changes: list[StoredChange] = []
         self.outcomes: dict[OperationId, tuple[Effect, RowId | None]] = {}

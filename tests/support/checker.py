@@ -138,7 +138,7 @@ def _delivery(accepted: _Accepted, evidence: Evidence) -> Iterator[str]:
 
 async def _replayed(accepted: _Accepted, evidence: Evidence, alone: set[Theme]) -> list[str]:
     """Themes of one home: outcomes and rows are those of the order of acceptance."""
-    records = Records(analyze=str.split, now=lambda: datetime.now(UTC), generation=None, policy=ReadPolicy.OPEN)
+    records = Records(analyze=str.split, now=lambda: datetime.now(UTC), policy=ReadPolicy.OPEN)
     delivery = InMemoryDelivery(records)
     reasons = []
     for home in sorted(set(accepted.homes.values())):

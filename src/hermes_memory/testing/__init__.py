@@ -4,8 +4,8 @@
 of code that is handed a `Memory` or a `View`. Everything in it is the real thing but for the rows, which go with it.
 
 **In-memory adapters** are the real ports without a server. `InMemoryStore` bundles delivery, search, reading, the
-embedding queue and the inspector over the same rows; it keeps every promise that the Postgres adapter keeps, and
-importing it from here needs no test framework.
+embedding queue, the generations and the inspector over the same rows; it keeps every promise that the Postgres adapter
+keeps, and importing it from here needs no test framework.
 
 **Contract suites** are classes that say what each port promises, one module of this package each. They need `pytest`,
 `pytest-asyncio` and, for the visibility rule and the spool, `hypothesis`. An adapter of one's own passes when a

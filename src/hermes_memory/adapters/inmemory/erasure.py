@@ -34,8 +34,8 @@ class InMemoryEraser:
             "sessions": sum(_names(erasure, *key) for key in records.turn_counts),
             "delegations": len(self._delegations(erasure)),
             "changes": len(self._changes(erasure)),
-            "vectors": sum(len(records.vectors.get(row.id, ())) for row in rows),
-            "jobs": sum(row.id in records.jobs for row in rows),
+            "vectors": sum(records.vectors_of(row.id) for row in rows),
+            "jobs": sum(records.jobs_of(row.id) for row in rows),
             "postings": sum(len(records.lexemes[row.id]) for row in rows),
         }
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
+from hermes_memory.adapters.inmemory.vectors import Job, KeptGeneration
 from hermes_memory.domain.history import Change
 from hermes_memory.domain.lexemes import indexed_row
 from hermes_memory.domain.model import (
@@ -35,16 +36,6 @@ EntryKey: TypeAlias = tuple[Theme, Subject | None, Target, str]
 SessionKey: TypeAlias = tuple[Theme, Subject | None, SessionId]
 TurnKey: TypeAlias = tuple[SessionKey, Role, str, int]
 """Session, role, content and occurrence."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Job:
-    """A row that waits for its vector."""
-
-    content_hash: bytes
-    not_before: datetime
-    attempts: int = 0
-    parked_reason: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,11 +80,13 @@ class Records:
         parents: The session that each session was started by.
         grants: (reading theme or subject, source) to the end of the grant, None for never.
         persons: All subjects of the person that each of them is.
+        kept: The embedding generations by number, in the order in which they were made.
+        generations_made: How many there have been until now; a number is given once.
+        active: The one in use.
     """
 
     analyze: Callable[[str], Sequence[str]]
     now: Callable[[], datetime]
-    generation: Generation | None
     policy: ReadPolicy
     forgotten_days: float = 30.0
     entries: dict[RowId, Entry] = field(default_factory=dict)
@@ -114,9 +107,38 @@ class Records:
     persons: dict[Subject, frozenset[Subject]] = field(default_factory=dict)
     delivered: dict[OperationId, Delivered] = field(default_factory=dict)
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
-    vectors: dict[RowId, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
-    jobs: dict[RowId, Job] = field(default_factory=dict)
+    kept: dict[int, KeptGeneration] = field(default_factory=dict)
+    generations_made: int = 0
+    active: int | None = None
     maintenance: dict[UUID, NotedUpkeep] = field(default_factory=dict)
+
+    @property
+    def in_use(self) -> KeptGeneration | None:
+        """The embedding generation that recall uses, None when there is none."""
+        return self.kept.get(self.active) if self.active is not None else None
+
+    def keep(self, generation: Generation) -> None:
+        """Keep a further embedding generation. Rows that are stored from now on wait for a vector of it."""
+        self.kept[generation.number] = KeptGeneration(generation=generation)
+        self.generations_made = max(self.generations_made, generation.number)
+
+    def use(self, generation: int) -> None:
+        """Let recall use an embedding generation."""
+        self.active = generation
+        self.kept[generation].activated_at = self.now()
+
+    def vectors_of(self, row: RowId) -> int:
+        """Count the vectors of a row, in all generations."""
+        return sum(len(kept.vectors.get(row, ())) for kept in self.kept.values())
+
+    def jobs_of(self, row: RowId) -> int:
+        """Count for how many generations a row waits."""
+        return sum(row in kept.jobs for kept in self.kept.values())
+
+    def lacking(self, kept: KeptGeneration, kind: Kind) -> list[RowId]:
+        """Return the rows of a kind that are to have a vector and have neither one of a generation nor a job for it."""
+        rows = self.entries if kind is Kind.ENTRY else self.turns
+        return [row for row in rows if row not in self.unembedded and kept.lacks(row)]
 
     def access(self, caller: Caller) -> Access:
         """Tell what the installation lets a caller read beyond its own theme."""
@@ -175,8 +197,7 @@ class Records:
         after = self.turn_places.get((session_key(turn), turn.position + 1))
         for changed in (row, after):
             if changed:
-                self.vectors.pop(changed, None)
-                self.jobs.pop(changed, None)
+                self._forget(changed)
         if after and after not in self.unembedded:
             self._enqueue(self.turns[after])
 
@@ -186,8 +207,7 @@ class Records:
             del self.entry_keys[entry_key(entry)]
             del self.marks[row]
             del self.lexemes[row]
-            self.vectors.pop(row, None)
-            self.jobs.pop(row, None)
+            self._forget(row)
 
     def _welcome(self, row: Row, *, embed: bool) -> None:
         self.themes.add(row.theme)
@@ -195,15 +215,22 @@ class Records:
         if embed:
             self._enqueue(row)
 
-    def enqueue(self, row: RowId) -> None:
+    def enqueue(self, row: RowId, generation: int) -> None:
         """Let a stored row wait for its vector, without failures and whatever was found about it before."""
         found = self.row(row)
         if found is not None:
-            self._enqueue(found)
+            self.kept[generation].jobs[row] = self._job(found)
 
     def _enqueue(self, row: Row) -> None:
-        if self.generation is not None:
-            self.jobs[row.id] = Job(content_hash=content_hash(row.content), not_before=self.now())
+        for kept in self.kept.values():
+            kept.jobs[row.id] = self._job(row)
+
+    def _job(self, row: Row) -> Job:
+        return Job(content_hash=content_hash(row.content), not_before=self.now())
+
+    def _forget(self, row: RowId) -> None:
+        for kept in self.kept.values():
+            kept.forget(row)
 
 
 def entry_key(entry: Entry) -> EntryKey:

@@ -79,8 +79,8 @@ class InMemorySearch:
         }
 
     def _require(self, generation: int | None) -> None:
-        kept = self._records.generation
-        if generation is not None and (kept is None or kept.number != generation):
+        kept = self._records.in_use
+        if generation is not None and (kept is None or kept.generation.number != generation):
             raise InvalidInput("these vectors are not kept any more", field="generation")
 
     def _rows(self, caller: Caller, space: SearchSpace, scope: Scope) -> Sequence[Row]:
@@ -111,7 +111,8 @@ class InMemorySearch:
 
     def _cosine(self, row: RowId, vector: Sequence[float]) -> float | None:
         """Return the cosine of a row's best part."""
-        parts = [part for part in self._records.vectors.get(row, ()) if len(part) == len(vector)]
+        kept = self._records.in_use
+        parts = [part for part in (kept.vectors.get(row, ()) if kept else ()) if len(part) == len(vector)]
         cosines = [cosine for part in parts if (cosine := _cosine(part, vector)) is not None]
         return max(cosines, default=None)
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
 from hermes_memory.adapters.inmemory.erasure import InMemoryEraser
+from hermes_memory.adapters.inmemory.generations import InMemoryGenerations
 from hermes_memory.adapters.inmemory.history import InMemoryHistory
 from hermes_memory.adapters.inmemory.inspector import InMemoryInspector
 from hermes_memory.adapters.inmemory.people import InMemoryPeople
@@ -21,7 +22,7 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.maintenance import Backfill, Prune
 from hermes_memory.domain.model import SINKS, ReadPolicy, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
-from hermes_memory.ports.embedding import Generation
+from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.maintenance import Upkeep
 
 
@@ -70,7 +71,11 @@ class InMemoryStore:
         policy: ReadPolicy = ReadPolicy.OPEN,
         clock: Callable[[], datetime] = _now,
     ) -> None:
-        self._records = Records(analyze=analyze, now=clock, generation=generation, policy=policy)
+        self._records = Records(analyze=analyze, now=clock, policy=policy)
+        if generation is not None:
+            self._records.keep(generation)
+            self._records.use(generation.number)
+            self._records.kept[generation.number].indexed = True
         self.delivery = InMemoryDelivery(self._records)
         self.search = InMemorySearch(self._records)
         self.reader = InMemoryReader(self._records)
@@ -78,6 +83,7 @@ class InMemoryStore:
         self.seals = InMemorySeals(self._records)
         self.eraser = InMemoryEraser(self._records)
         self.queue = InMemoryEmbeddingQueue(self._records)
+        self.generations = InMemoryGenerations(self._records)
         self.people = InMemoryPeople(self._records)
         self.witness = InMemoryWitness(self._records)
         self.inspector = InMemoryInspector(self._records)
@@ -107,9 +113,14 @@ class InMemoryStore:
         """Return what lets rows without a vector wait for one again."""
         return InMemoryBackfill(self._records, backfill)
 
+    def queue_of(self, generation: int) -> EmbeddingQueue:
+        """Return the rows that wait for a vector of a generation, whichever is in use."""
+        return InMemoryEmbeddingQueue(self._records, generation)
+
     def lose_jobs(self) -> None:
         """Forget all that waits for a vector, as a restore of a part of a database may."""
-        self._records.jobs.clear()
+        for kept in self._records.kept.values():
+            kept.jobs.clear()
 
     def set_policy(self, policy: ReadPolicy) -> None:
         """Set which themes read each other."""

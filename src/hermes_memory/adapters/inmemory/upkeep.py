@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from hermes_memory.adapters.inmemory.records import NotedUpkeep, Records, SessionKey, session_key
 from hermes_memory.domain.maintenance import Backfill, Prune
-from hermes_memory.domain.model import RowId, Turn
+from hermes_memory.domain.model import Kind, RowId, Turn
 from hermes_memory.ports.maintenance import Step
 
 
@@ -79,9 +79,9 @@ class InMemoryPrune(_Noting):
         return {
             "turns": len(ids),
             "postings": sum(len(records.lexemes[row]) for row in ids),
-            "vectors": sum(len(records.vectors.get(row, ())) for row in ids),
-            "jobs": sum(row in records.jobs for row in ids),
-            "reembedded": 0 if records.generation is None else len(followers),
+            "vectors": sum(records.vectors_of(row) for row in ids),
+            "jobs": sum(records.jobs_of(row) for row in ids),
+            "reembedded": len(followers) if records.kept else 0,
         }
 
     def _idle(self, doomed: Collection[RowId]) -> list[SessionKey]:
@@ -109,20 +109,28 @@ class InMemoryBackfill(_Noting):
     async def step(self) -> Step:
         """Let some of them wait; see `Upkeep.step`."""
         lacking, parked = self._lacking()[: self._rows], self._parked()[: self._rows]
-        for row in [*lacking, *parked]:
-            self._records.enqueue(row)
+        for generation, row in [*lacking, *parked]:
+            self._records.enqueue(row, generation)
         return self._note(
             {"queued": len(lacking), "retried": len(parked)}, more=self._rows in {len(lacking), len(parked)}
         )
 
-    def _lacking(self) -> list[RowId]:
+    def _lacking(self) -> list[tuple[int, RowId]]:
+        """Return rows with the number of the generation of which they have nothing."""
         records = self._records
-        if records.generation is None:
-            return []
-        wanted = [row for row in (*records.entries, *records.turns) if row not in records.unembedded]
-        return [row for row in wanted if row not in records.vectors and row not in records.jobs]
+        return [
+            (number, row)
+            for number, kept in records.kept.items()
+            for kind in Kind
+            for row in records.lacking(kept, kind)
+        ]
 
-    def _parked(self) -> list[RowId]:
+    def _parked(self) -> list[tuple[int, RowId]]:
         if not self._backfill.retry_parked:
             return []
-        return [row for row, job in self._records.jobs.items() if job.parked_reason is not None]
+        return [
+            (number, row)
+            for number, kept in self._records.kept.items()
+            for row, job in kept.jobs.items()
+            if job.parked_reason is not None
+        ]
