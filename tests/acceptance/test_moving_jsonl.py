@@ -6,7 +6,6 @@ import json
 import stat
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -164,7 +163,20 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
         {**entry, "id": f"{4:032x}", "content": "x", "said_at": "0001-01-01T00:00:00+00:00"},
         {"kind": "poem"},
     ]
-    poison = {**entry, "id": f"{5:032x}", "content": "a session that no index takes", "session": long_name()}
+    poison = {
+        **{name: entry[name] for name in ("theme", "subject", "origin", "metadata", "said_at", "created_at")},
+        "kind": "turn",
+        "session": "s1",
+        "parent": None,
+        "role": "user",
+        "speaker": None,
+        "occurrence": 0,
+        "embed": False,
+        "id": f"{5:032x}",
+        "operation": f"{9:032x}",
+        "content": "said at a place after which there is none",
+        "position": (1 << 31) - 1,
+    }
     head = {"kind": "hermes-memory", "version": 1, "theme": None, "vectors": None}
     lines = [json.dumps(each) for each in (head, good[0], *bad, good[1], secret, poison)] + [
         "{",
@@ -201,8 +213,3 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
     assert "there already: 3" in told.out
     assert "newer" in later.err
     assert "no end" in cut.out
-
-
-def long_name() -> str:
-    """Return a text that does not shrink and is longer than an index takes."""
-    return "".join(sha256(bytes([number])).hexdigest() for number in range(200))

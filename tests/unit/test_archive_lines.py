@@ -108,3 +108,14 @@ def test_a_field_that_is_missing_is_named() -> None:
 
     with pytest.raises(InvalidInput, match="'session' is missing"):
         record_of(line)
+
+
+def test_a_key_that_would_drive_a_terminal_is_named_without_what_drives_it() -> None:
+    line = {**json.loads(line_of(turn())), "\x1b]0;owned\x07\x1b[2Jcolour\nline 2: all is well\ud800": 1}
+
+    with pytest.raises(InvalidInput) as refused:
+        record_of(line)
+
+    assert str(refused.value).isprintable()
+    assert str(refused.value.field).isprintable()
+    assert "colour" in str(refused.value)

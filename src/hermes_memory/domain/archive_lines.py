@@ -15,10 +15,12 @@ from hermes_memory.domain.archive import KINDS, Archived, archived_kind, check_o
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.history import ChangeKind
 from hermes_memory.domain.model import Origin, Role, Target
+from hermes_memory.domain.neutralising import neutralise
 
 EARLIEST_YEAR: Final = 2
 LATEST_YEAR: Final = 9998
 _ERASED: Final = "erased"
+_SHOWN_CHARS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,15 @@ def record_of(line: Mapping[str, Any]) -> Archived:
         raise InvalidInput("there is no such kind of line", field="kind")
     fields = FIELDS[kind]
     if unknown := sorted(line.keys() - fields.keys() - {"kind"}):
-        raise InvalidInput(f"'{unknown[0][:40]}' is no field of a line of kind {kind}", field=unknown[0][:40])
+        raise InvalidInput(f"'{_shown(unknown[0])}' is no field of a line of kind {kind}", field=_shown(unknown[0]))
     values = {name: _read(name, codec, line) for name, codec in fields.items() if name != "vectors" or name in line}
     check_owner(values["theme"], values.get("subject"), registry=kind == "theme")
     return KINDS[kind](**values)
+
+
+def _shown(key: str) -> str:
+    """Return a key of a file as it may be shown: whoever wrote the file chose it, for a terminal perhaps."""
+    return neutralise(key[:_SHOWN_CHARS]).encode(errors="replace").decode()
 
 
 def _read(name: str, codec: _Codec, line: Mapping[str, Any]) -> Any:

@@ -6,29 +6,19 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hermes_memory.application.exporting.jsonl import END, HEAD
+from hermes_memory.application.importing.records import RecordPreparing
 from hermes_memory.application.preparing import Preparing
-from hermes_memory.domain.archive import (
-    FORMAT_VERSION,
-    Archived,
-    ArchivedChange,
-    ArchivedDelegation,
-    ArchivedEntry,
-    ArchivedTheme,
-    ArchivedTurn,
-    EmbeddingModel,
-    archived_kind,
-)
+from hermes_memory.domain.archive import FORMAT_VERSION, Archived, EmbeddingModel, archived_kind
 from hermes_memory.domain.archive_lines import record_of
 from hermes_memory.domain.errors import DeliveryRejected, InvalidInput
 from hermes_memory.ports.archive import Archive
 
 BATCH: Final = 500
 BATCH_BYTES: Final = 4_194_304
-TEXT_MAX_CHARS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +73,7 @@ class JsonlImport:
     ) -> None:
         """Import into `archive`; a `dry_run` reads and checks, and stores nothing."""
         self._archive = archive
-        self._preparing = preparing
+        self._records = RecordPreparing(preparing)
         self._dry_run = dry_run
         self._progress = progress
         self._digest = hashlib.sha256()
@@ -149,44 +139,12 @@ class JsonlImport:
             if parsed is None:
                 raise InvalidInput("this is no JSON object")
             record = record_of(parsed)
-            prepared = self._prepared(record)
+            prepared = self._records.prepared(record)
         except InvalidInput as error:
             self.done.refused.append(Refused(line=number, reason=str(error)))
             return None
         self.done.mended += prepared != record
         return prepared
-
-    def _prepared(self, record: Archived) -> Archived:
-        """Bring texts to the form in which they are kept, which those of an export are in already."""
-        prepare = self._preparing
-        match record:
-            case ArchivedEntry():
-                return replace(
-                    record, content=prepare.fitting(record.content), metadata=prepare.metadata(record.metadata)
-                )
-            case ArchivedTurn():
-                return replace(record, content=self._said(record.content), metadata=prepare.metadata(record.metadata))
-            case ArchivedDelegation():
-                return replace(record, task=self._text(record.task), result=self._text(record.result))
-            case ArchivedChange():
-                return replace(
-                    record,
-                    before=None if record.before is None else self._text(record.before),
-                    after=None if record.after is None else self._text(record.after),
-                    metadata=None if record.metadata is None else prepare.metadata(record.metadata),
-                )
-            case ArchivedTheme():
-                return replace(record, metadata=prepare.metadata(record.metadata))
-            case _:
-                return record
-
-    def _said(self, content: str) -> str:
-        if not (text := self._text(content)):
-            raise InvalidInput("the content is empty: there is nothing to remember", field="content")
-        return text
-
-    def _text(self, content: str) -> str:
-        return self._preparing.text(content, TEXT_MAX_CHARS)
 
     async def _store(self, batch: Sequence[_Line]) -> None:
         """Store a batch; of one that the database refuses, all but the lines that it refuses singly."""

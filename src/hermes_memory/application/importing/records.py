@@ -1,0 +1,128 @@
+"""Bringing the records of an archive to the form in which live writes keep the same, which those of an export have."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from hermes_memory.application.accept import NAME_MAX_CHARS, REASON_MAX_CHARS
+from hermes_memory.application.preparing import Preparing
+from hermes_memory.domain.archive import (
+    Archived,
+    ArchivedChange,
+    ArchivedDelegation,
+    ArchivedEntry,
+    ArchivedSession,
+    ArchivedTheme,
+    ArchivedTurn,
+)
+from hermes_memory.domain.contacts import recognise
+from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.sessions import session_name
+
+TEXT_MAX_CHARS: Final = 1_000_000
+_BARE: Final = re.compile(r"(?!00)[0-9]+(?:_[0-9]+)*")
+"""Live talk has such names too: the host's own, a time and a random part, may consist of digits alone."""
+
+
+class RecordPreparing:
+    """Prepares records: texts, names and metadata. Preparing a result again changes nothing."""
+
+    def __init__(self, preparing: Preparing) -> None:
+        """Prepare texts and metadata by `preparing`."""
+        self._preparing = preparing
+
+    def prepared(self, record: Archived) -> Archived:
+        """Return a record as it may be stored.
+
+        Raises:
+            InvalidInput: Nothing is left of its content, a name in it is a contact's, or it holds a secret and the
+                installation refuses such texts. The message quotes nothing of it.
+        """
+        match record:
+            case ArchivedEntry():
+                return self._entry(record)
+            case ArchivedTurn():
+                return self._turn(record)
+            case ArchivedSession():
+                return replace(
+                    record, session=_named(record.session, "session"), parent=_session(record.parent, "parent")
+                )
+            case ArchivedDelegation():
+                return self._delegation(record)
+            case ArchivedChange():
+                return self._change(record)
+            case ArchivedTheme():
+                return replace(record, metadata=self._preparing.metadata(record.metadata))
+
+    def _entry(self, record: ArchivedEntry) -> ArchivedEntry:
+        return replace(
+            record,
+            content=self._preparing.fitting(record.content),
+            tool=self._name(record.tool),
+            session=_session(record.session, "session"),
+            source=_session(record.source, "source"),
+            metadata=self._preparing.metadata(record.metadata),
+        )
+
+    def _turn(self, record: ArchivedTurn) -> ArchivedTurn:
+        if not (said := self._text(record.content)):
+            raise InvalidInput("the content is empty: there is nothing to remember", field="content")
+        return replace(
+            record,
+            session=_named(record.session, "session"),
+            parent=_session(record.parent, "parent"),
+            speaker=self._name(record.speaker),
+            content=said,
+            metadata=self._preparing.metadata(record.metadata),
+        )
+
+    def _delegation(self, record: ArchivedDelegation) -> ArchivedDelegation:
+        return replace(
+            record,
+            session=_session(record.session, "session"),
+            child_theme=_no_contact(self._name(record.child_theme), "child_theme"),
+            child_session=_session(record.child_session, "child_session"),
+            task=self._text(record.task),
+            result=self._text(record.result),
+        )
+
+    def _change(self, record: ArchivedChange) -> ArchivedChange:
+        return replace(
+            record,
+            before=None if record.before is None else self._text(record.before),
+            after=None if record.after is None else self._text(record.after),
+            target=self._name(record.target) or "",
+            origin=self._name(record.origin) or "",
+            tool=self._name(record.tool),
+            session=_session(record.session, "session"),
+            reason=self._short(record.reason, REASON_MAX_CHARS),
+            metadata=None if record.metadata is None else self._preparing.metadata(record.metadata),
+        )
+
+    def _text(self, content: str) -> str:
+        return self._preparing.text(content, TEXT_MAX_CHARS)
+
+    def _name(self, name: str | None) -> str | None:
+        return self._short(name, NAME_MAX_CHARS)
+
+    def _short(self, text: str | None, max_chars: int) -> str | None:
+        return None if text is None else self._preparing.text(text, max_chars) or None
+
+
+def _named(name: str, field: str) -> str:
+    if (session := _session(name, field)) is None:
+        raise InvalidInput(f"the field '{field}' has no usable value", field=field)
+    return session
+
+
+def _session(name: str | None, field: str) -> str | None:
+    return _no_contact(session_name(name), field)
+
+
+def _no_contact(name: str | None, field: str) -> str | None:
+    # Live talk keeps a contact as a hash under the installation's secret: a raw one is no name that it would have.
+    if name is not None and _BARE.fullmatch(name) is None and recognise(name) is not None:
+        raise InvalidInput(f"the field '{field}' is the key of a person or group, which is no name here", field=field)
+    return name

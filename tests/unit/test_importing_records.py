@@ -1,0 +1,108 @@
+"""Records of a file are kept as live writes are: clean, within bounds, without secrets and without contacts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hermes_memory.adapters.inmemory.archive import InMemoryArchive
+from hermes_memory.application.accept import NAME_MAX_CHARS, REASON_MAX_CHARS
+from hermes_memory.application.importing.jsonl import Imported, JsonlImport
+from hermes_memory.application.importing.records import RecordPreparing
+from hermes_memory.application.preparing import Preparing
+from hermes_memory.application.secret_guard import SecretGuard
+from hermes_memory.domain.archive import FORMAT_VERSION, Archived, ArchivedChange, ArchivedTurn
+from hermes_memory.domain.archive_lines import json_line, line_of
+from hermes_memory.domain.model import Theme
+from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.testing.archive_contract import CHANGE, DELEGATION, THEME, entry, session, turn
+
+HEAD = json_line({"kind": "hermes-memory", "version": FORMAT_VERSION, "theme": None, "vectors": None})
+CONTACTS = ("sms:+15550100", "agent:main:whatsapp:dm:+4915550104711", "ana@example.org", "-1001234567890")
+WHOLE: Sequence[Archived] = (
+    THEME,
+    entry("a fact", 1),
+    session(parent="s0"),
+    turn("yes", 0, number=2),
+    DELEGATION,
+    CHANGE,
+)
+
+
+def preparing(policy: SecretPolicy = SecretPolicy.REDACT) -> Preparing:
+    return Preparing(SecretGuard(policy))
+
+
+async def imported(
+    records: Sequence[Archived], policy: SecretPolicy = SecretPolicy.REDACT
+) -> tuple[Imported, list[Any]]:
+    archive = InMemoryArchive()
+    done = await JsonlImport(archive, preparing(policy)).run([HEAD, *map(line_of, records)])
+    themes = {record.theme for record in records}
+    return done, [kept for theme in themes async for kept in archive.records(Theme(theme), vectors=False)]
+
+
+async def test_names_and_reasons_of_a_file_are_cleaned_cut_and_without_secrets() -> None:
+    hostile = "\x1b[31mBob password=hunter2"
+    said = replace(turn("yes", 0, number=1), speaker=hostile, session="s1 password=hunter2")
+    change = replace(
+        CHANGE, tool=hostile, target=hostile, origin=hostile, reason=f"password=hunter2 {'long ' * REASON_MAX_CHARS}"
+    )
+    fact = replace(entry("a fact", 3), tool="t" * 9_999)
+    done, kept = await imported([said, change, fact, replace(DELEGATION, child_theme="x" * 9_999)])
+
+    text = json.dumps([json.loads(line_of(each)) for each in kept], ensure_ascii=False)
+    assert (done.refused, done.mended) == ([], 4)
+    assert "hunter2" not in text
+    assert "\x1b" not in text
+    assert {len(each.reason or "") <= REASON_MAX_CHARS for each in kept if isinstance(each, ArchivedChange)} == {True}
+    assert all(len(getattr(each, "tool", None) or "") <= NAME_MAX_CHARS for each in kept)
+    assert [(each.speaker or "").startswith("Bob") for each in kept if isinstance(each, ArchivedTurn)] == [True]
+
+
+@pytest.mark.parametrize("contact", CONTACTS)
+async def test_a_contact_becomes_no_name_of_a_session_and_the_other_lines_go_on(contact: str) -> None:
+    bad: list[Archived] = [
+        replace(entry("a fact", 1), session=contact),
+        replace(entry("a fact", 1), source=contact),
+        replace(session(), session=contact),
+        replace(session(), parent=contact),
+        replace(turn("yes", 0, number=1), session=contact),
+        replace(turn("yes", 0, number=1), parent=contact),
+        replace(DELEGATION, session=contact),
+        replace(DELEGATION, child_session=contact),
+        replace(DELEGATION, child_theme=contact),
+        replace(CHANGE, session=contact),
+    ]
+    done, kept = await imported([*bad, entry("another fact", 2)])
+
+    assert [each.line for each in done.refused] == list(range(2, 12))
+    assert all("is the key of a person or group" in each.reason for each in done.refused)
+    assert not any(contact in each.reason for each in done.refused)
+    assert done.new["entry"] == 1
+    assert not any(contact in str(each) for each in kept)
+
+
+@pytest.mark.parametrize("field", ["speaker", "content"])
+async def test_a_line_with_a_secret_is_refused_where_such_texts_are(field: str) -> None:
+    changes: dict[str, Any] = {field: "password=hunter2"}
+    secret = replace(turn("yes", 0, number=1), **changes)
+    done, _ = await imported([secret, replace(CHANGE, reason="password=hunter2")], SecretPolicy.REFUSE)
+
+    assert [each.line for each in done.refused] == [2, 3]
+    assert not done.new.total()
+
+
+@pytest.mark.parametrize(
+    "name", ["20260503_101500_12345678", "20260503_101500_ab12cd", "1714730400", "8f14e45f-ceea-467f-a0e6-0123456789ab"]
+)
+@pytest.mark.parametrize("record", WHOLE, ids=lambda each: type(each).__name__)
+def test_what_live_writes_keep_is_left_as_it_is(record: Any, name: str) -> None:
+    if hasattr(record, "session"):
+        record = replace(record, session=name)
+
+    assert RecordPreparing(preparing()).prepared(record) == record
