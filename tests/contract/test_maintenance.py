@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace as replaced
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -413,7 +414,7 @@ async def test_what_was_broken_off_anywhere_is_finished_by_the_next_and_on_recor
         )
         await embed(store)
         before = {word: await found(store, word, of(OLD)) for word in ("common", "launch", "final")}
-        for dies_in in (2, 3, 5, 7, 9):
+        for dies_in in (2, 5, 8, 10, 12):
             connection = await asyncpg.connect(database.admin_dsn)
             with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
                 await carry_out(PostgresUpkeep(Dying(connection, dies_in=dies_in), Remapping(MOVE, rows=9)))
@@ -434,6 +435,49 @@ async def test_what_was_broken_off_anywhere_is_finished_by_the_next_and_on_recor
     assert len(logged) == 6
     assert await flaws(database) == []
     assert await database.administer(GAPS) == 0
+
+
+async def test_a_move_taken_back_half_way_leaves_no_word_twice_in_the_index(
+    database: Installation,
+) -> None:
+    async with database.store() as store:
+        await store.delivery.apply(world(OLD))
+        before = {word: await found(store, word, of(OLD)) for word in ("common", "launch", "final")}
+        async with upkeep(database, Remapping(MOVE)) as work:
+            await work.begin()
+            while not (await work.step()).counts.get("turns"):
+                pass
+        dead = await database.administer("select hermes_memory.count_dead_postings($1)", OLD)
+        back, done = await foretold_and_done(database, lambda: Remapping(Remap(source=NEW, target=OLD)))
+        after = {word: await found(store, word, of(OLD)) for word in before}
+
+    assert dead > 0
+    assert back == done
+    assert done["postings"] > dead
+    assert after == before
+    assert await database.administer(MISCOUNTED) == 0
+
+
+async def test_rows_of_one_id_in_two_themes_all_come_to_wait_again(database: Installation) -> None:
+    entries, turns = [stamp(), stamp()], [stamp(), stamp()]
+    async with database.store() as store:
+        for theme in (OLD, NEW):
+            own = {each: replaced(each, caller=of(theme)) for each in (*entries, *turns)}
+            await store.delivery.apply(
+                [
+                    *(replaced(add(f"note {n}", of(theme)), stamp=own[each]) for n, each in enumerate(entries)),
+                    *(replaced(record(said(f"turn {n}"), caller=of(theme)), stamp=own[t]) for n, t in enumerate(turns)),
+                ]
+            )
+        await database.administer("delete from hermes_memory.embedding_jobs")
+        _, done = await foretold_and_done(database, lambda: Backfilling(Backfill(), rows=1))
+        jobs = await store.queue.claim(10, lease=60)
+
+    assert done == {"queued": 8}
+    assert len({job.row for job in jobs}) == 4
+    assert {(job.theme, job.text) for job in jobs} == {
+        (theme, f"{kind} {n}") for theme in (OLD, NEW) for kind in ("note", "turn") for n in range(2)
+    }
 
 
 async def test_writers_go_on_while_their_theme_moves_and_nothing_is_lost(database: Installation) -> None:

@@ -7,8 +7,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar
-from uuid import uuid4
+from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias, TypeVar
+from uuid import UUID, uuid4
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, translated
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
 
 Answer = TypeVar("Answer")
+Place: TypeAlias = tuple[UUID | None, str | None]
+"""Id and theme of the row that was looked at last; None when there are no more."""
 
 # Of the session, and gone with it when the process is killed.
 TRY_ALONE: Final[LiteralString] = "select pg_try_advisory_lock(hashtextextended('hermes_memory reembed', 0))"
@@ -31,7 +33,8 @@ UNLOCK: Final[LiteralString] = "select pg_advisory_unlock(hashtextextended('herm
 KEPT: Final[LiteralString] = """
 select exists (select from hermes_memory.embedding_models m where m.generation = $1)"""
 REGISTER: Final[LiteralString] = "select hermes_memory.register_generation($1, $2, $3)"
-QUEUE: Final[LiteralString] = "select queued, last from hermes_memory.queue_rows($1, $2, $3, $4)"
+QUEUE: Final[LiteralString] = """
+select queued, last, last_theme from hermes_memory.queue_rows($1, $2, $3, $4, $5)"""
 SWITCH: Final[LiteralString] = "select hermes_memory.switch_generation($1)"
 STARVE: Final[LiteralString] = "update hermes_memory.embedding_models set fed = false where generation = $1"
 DROP: Final[LiteralString] = "select hermes_memory.drop_generation($1)"
@@ -109,12 +112,13 @@ class PostgresGenerations:
 
     async def queue_rows(self, generation: int, kind: Kind, seen: Callable[[int], object]) -> int:
         """Let rows wait; see `Generations.queue_rows`. Short transactions: who writes waits for none of them long."""
-        total, last = 0, None
+        total: int = 0
+        last: Place = (None, None)
         while True:
             queued, last = await self._when_there_is_room(_queueing(generation, kind, last))
             total += queued
             seen(total)
-            if last is None:
+            if last[0] is None:
                 return total
 
     async def waiting(self, generation: int, among: Collection[WaitingRow] | None = None) -> Sequence[WaitingRow]:
@@ -167,10 +171,10 @@ class PostgresGenerations:
             return await act(connection)
 
 
-def _queueing(generation: int, kind: Kind, after: RowId | None) -> Callable[[Connection], Awaitable[tuple[int, Any]]]:
-    async def queued(connection: Connection) -> tuple[int, Any]:
-        found = await connection.fetchrow(QUEUE, generation, str(kind), after, ROWS_A_STEP)
-        return (found["queued"], found["last"]) if found else (0, None)
+def _queueing(generation: int, kind: Kind, after: Place) -> Callable[[Connection], Awaitable[tuple[int, Place]]]:
+    async def queued(connection: Connection) -> tuple[int, Place]:
+        (found,) = await connection.fetch(QUEUE, generation, str(kind), *after, ROWS_A_STEP)
+        return found["queued"], (found["last"], found["last_theme"])
 
     return queued
 

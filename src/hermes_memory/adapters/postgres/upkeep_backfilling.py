@@ -25,7 +25,8 @@ LACKING: Final[LiteralString] = "select hermes_memory.count_lacking_rows()"
 PLACES: Final[LiteralString] = """
 select m.generation, k.kind from hermes_memory.embedding_models m cross join (values ('entry'), ('turn')) as k(kind)
  where m.fed order by 1, 2"""
-QUEUE: Final[LiteralString] = "select queued, last from hermes_memory.queue_rows($1, $2, $3, $4)"
+QUEUE: Final[LiteralString] = """
+select queued, last, last_theme from hermes_memory.queue_rows($1, $2, $3, $4, $5)"""
 PARKED: Final[LiteralString] = """
 select count(*) from hermes_memory.embedding_jobs j where j.parked_reason is not null"""
 RETRY: Final[LiteralString] = """
@@ -52,7 +53,7 @@ class Backfilling:
     rows: int = ROWS_A_STEP
     verb: str = "backfill"
     _places: list[Place] | None = None
-    _after: UUID | None = None
+    _after: tuple[UUID | None, str | None] = (None, None)
 
     @property
     def detail(self) -> Mapping[str, Json]:
@@ -71,8 +72,8 @@ class Backfilling:
             places = [(each["generation"], each["kind"]) for each in await connection.fetch(PLACES)]
         if not places:
             return await self._retry(connection)
-        (done,) = await connection.fetch(QUEUE, *places[0], self._after, self.rows)
-        self._after = done["last"]
+        (done,) = await connection.fetch(QUEUE, *places[0], *self._after, self.rows)
+        self._after = (done["last"], done["last_theme"])
         self._places = places if done["last"] else places[1:]
         return Step(counts={"queued": done["queued"]}, more=True)
 

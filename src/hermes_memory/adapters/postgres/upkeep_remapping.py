@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
 from hermes_memory.adapters.postgres.erasure_statements import LEAVE_FOLDING
 from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, Sweep, number
 from hermes_memory.domain.maintenance import Remap
-from hermes_memory.domain.model import Json
+from hermes_memory.domain.model import Json, Theme
 from hermes_memory.ports.maintenance import Step
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ select count(*) from hermes_memory.history t
     "vectors": "select hermes_memory.count_vectors($1, null, null) where $2::text <> ''",
     "jobs": "select count(*) from hermes_memory.embedding_jobs t where t.agent_identity = $1 and $2::text <> ''",
     "postings": """
-select coalesce(sum(t.n), 0)::bigint from hermes_memory.term_blocks t
- where t.agent_identity = $1 and t.lexeme > '' and $2::text <> ''""",
+select coalesce(sum(t.n), 0)::bigint + hermes_memory.count_dead_postings($2) from hermes_memory.term_blocks t
+ where t.agent_identity = $1 and t.lexeme > ''""",
     "themes": "select count(*) from hermes_memory.memory_agents t where t.agent_identity = $1 and $2::text <> ''",
 }
 
@@ -188,6 +188,7 @@ class Remapping:
         """Move a part of one table, and tell whether there are others."""
         phases: tuple[Phase, ...] = (
             self._register,
+            self._stale_words,
             self._entries,
             self._turns,
             self._words,
@@ -208,6 +209,10 @@ class Remapping:
         await connection.execute(REGISTER, *self._names())
         return Step(counts={"grants": grants}, more=False)
 
+    async def _stale_words(self, connection: Connection) -> Step:
+        # A run the other way that was stopped has left words of rows that now come back under the same keys.
+        return await self._swept(connection, self.remap.target)
+
     async def _entries(self, connection: Connection) -> Step:
         return await self._moved(connection, ENTRIES, MOVE_ENTRIES)
 
@@ -215,9 +220,14 @@ class Remapping:
         return await self._moved(connection, TURNS, MOVE_TURNS)
 
     async def _words(self, connection: Connection) -> Step:
+        return await self._swept(connection, self.remap.source)
+
+    async def _swept(self, connection: Connection, theme: Theme) -> Step:
         if self._sweep is None:
-            self._sweep = Sweep(theme=self.remap.source)
+            self._sweep = Sweep(theme=theme)
         step = await self._sweep.step(connection)
+        if not step.more:
+            self._sweep = None
         return Step(counts={"postings": step.counts.get("postings", 0)}, more=step.more)
 
     async def _moved(self, connection: Connection, rows: LiteralString, move: LiteralString) -> Step:

@@ -38,11 +38,12 @@ language sql set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- How many postings there are of rows that are gone, over all themes.
-create function hermes_memory.count_dead_postings() returns bigint
+create function hermes_memory.count_dead_postings(of_theme text default null) returns bigint
 language sql stable set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
   select count(*)
     from (select b.agent_identity, u.posting >> 16 as key
-            from hermes_memory.term_blocks b cross join lateral unnest(b.packed) as u(posting) where b.lexeme > '') p
+            from hermes_memory.term_blocks b cross join lateral unnest(b.packed) as u(posting)
+           where b.lexeme > '' and (of_theme is null or b.agent_identity = of_theme)) p
    where not exists (select from hermes_memory.memory_documents d
                       where d.agent_identity = p.agent_identity and d.lex_key = p.key)
 $$;

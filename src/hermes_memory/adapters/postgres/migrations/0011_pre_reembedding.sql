@@ -1,13 +1,14 @@
 -- Changing the embedding model while agents work: a generation is registered, its rows are queued some at a time, it is
 -- filled by whoever embeds for it, indexed without stopping anybody, switched to by one row, and the old one dropped.
 
--- Lets rows of a kind wait for a vector of a generation: up to `most` of them in the order of their ids, those after an
--- id. Returns how many wait now that did not, and the last id it looked at, null when there are no more.
+-- Lets rows of a kind wait for a vector of a generation: up to `most` of them in the order of their ids and themes, since
+-- two themes may have rows of one id, those after a place. Returns how many wait now that did not, and the last place it
+-- looked at, null when there are no more.
 --
 -- A row that has a vector or a job is left alone. An entry that is being changed is passed over: who changes it queues it,
 -- and a wait for it here could end in a deadlock. So a pass over all rows is repeated until it finds none.
-create function hermes_memory.queue_rows(of_generation int, of_kind text, after uuid, most int,
-                                         out queued bigint, out last uuid)
+create function hermes_memory.queue_rows(of_generation int, of_kind text, after uuid, after_theme text, most int,
+                                         out queued bigint, out last uuid, out last_theme text)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   rows_of text := case of_kind when 'entry' then 'memory_entries' when 'turn' then 'conversations' end;
@@ -16,7 +17,8 @@ begin
   execute format($q$
     with seen as materialized (
       select r.id, r.agent_identity, %2$s as wanted from hermes_memory.%1$I r
-       where $2 is null or r.id > $2 order by r.id limit $3),
+       where $2 is null or (r.id, r.agent_identity) > ($2, $5 collate "C")
+       order by r.id, r.agent_identity limit $3),
     bare as materialized (
       select s.id, s.agent_identity from seen s
        where s.wanted
@@ -33,9 +35,10 @@ begin
       select h.agent_identity, h.id, $1, h.subject, $4, h.content_hash, now() from held h
           on conflict (agent_identity, row_id, generation) do nothing
       returning true)
-    select (select count(*) from added), (select s.id from seen s order by s.id desc limit 1)$q$,
+    select a.n, s.id, s.agent_identity from (select count(*) as n from added) a
+      left join (select o.id, o.agent_identity from seen o order by o.id desc, o.agent_identity desc limit 1) s on true$q$,
     rows_of, wanted, of_kind || '_vectors_g' || of_generation)
-    into queued, last using of_generation, after, most, of_kind;
+    into queued, last, last_theme using of_generation, after, most, of_kind, after_theme;
 end $$;
 
 -- How things stand with each generation: numbers alone, over all themes. `embeddable` are the rows that are to have a
