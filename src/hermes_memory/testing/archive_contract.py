@@ -185,6 +185,23 @@ class ArchiveContract:
         after = [each for each in await kept.told(MARKETING, True) if not isinstance(each, ArchivedSession)]
         assert after == [each for each in before if not isinstance(each, ArchivedSession)]
 
+    async def test_what_is_told_twice_at_once_is_stored_once_as_it_was_told_first(self, kept: ArchiveUnderTest) -> None:
+        twice: list[Archived] = [
+            entry("launch on 3 May", 1),
+            entry("launch on 3 May", 1),
+            entry("tea is green", 2),
+            entry("coffee is black", 2),
+            turn("on 3 May", 0, number=20),
+            turn("on 3 May", 0, number=20),
+            turn("on 9 May", 1, number=20),
+        ]
+        receipt = await kept.archive.store(twice, vectors=True)
+        told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedEntry | ArchivedTurn)]
+
+        assert {kind: n for kind, n in receipt.new.items() if n} == {"entry": 2, "turn": 1}
+        assert (receipt.known, receipt.altered, list(receipt.missing)) == (2, 2, [])
+        assert [each.content for each in told] == ["launch on 3 May", "tea is green", "on 3 May"]
+
     async def test_a_turn_takes_the_next_place_when_its_own_is_taken(self, kept: ArchiveUnderTest) -> None:
         await kept.archive.store([turn("first", 0, number=20), turn("second", 4, number=21)], vectors=True)
         await kept.archive.store([turn("third", 2, number=22), turn("fourth", 9, number=23)], vectors=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Final, LiteralString
 from uuid import UUID
 
@@ -52,7 +52,11 @@ async def store_entries(
     """Store entries of one theme and subject."""
     theme, subject = entries[0].theme, subject_key(entries[0].subject)
     known = {row["id"] for row in await transaction.fetch(KNOWN, theme, [entry.id for entry in entries])}
-    fresh = [entry for entry in entries if entry.id not in known]
+    first: dict[UUID, ArchivedEntry] = {}
+    for entry in entries:
+        if entry.id not in known:
+            first.setdefault(entry.id, entry)
+    fresh = list(first.values())
     pace = Pace()
     words = {}
     for entry in fresh:
@@ -69,7 +73,7 @@ async def store_entries(
     await jobs.enqueue(transaction, theme, subject, waiting)
     await vectors.store(transaction, theme, waiting, {entry.id: entry.vectors for entry in new})
     pairs = [(entry.target, content_hash(entry.content)) for entry in entries]
-    return await _receipt(transaction, theme, subject, entries, pairs, known=known, new=len(new))
+    return await _receipt(transaction, theme, subject, entries, pairs, known=known | keys.keys(), new=len(new))
 
 
 async def _receipt(
@@ -79,7 +83,7 @@ async def _receipt(
     entries: Sequence[ArchivedEntry],
     pairs: Sequence[tuple[str, bytes]],
     *,
-    known: set[object],
+    known: Set[object],
     new: int,
 ) -> Receipt:
     """Look whether all that was handed in is there now."""

@@ -77,8 +77,9 @@ async def store_turns(
     known = {row["id"] for row in await transaction.fetch(KNOWN_IDS, theme, [turn.id for turn in turns])}
     fresh: dict[object, ArchivedTurn] = {}
     for turn, key in zip(turns, keys, strict=True):
-        if turn.id not in known and key not in equal:
-            fresh.setdefault(key, turn)
+        if turn.id not in known and key not in equal and key not in fresh:
+            fresh[key] = turn
+            known.add(turn.id)
     placed = await _place(transaction, analyze, sessions, list(fresh.values()))
     if placed:
         await _insert(transaction, theme, subject, placed, vectors)
