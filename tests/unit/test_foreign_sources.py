@@ -151,6 +151,35 @@ def test_a_contacts_rows_get_the_subject_under_which_live_talk_is_kept_and_no_ot
     }
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"userId": "123456789"},
+        {"chatId": -100123},
+        {"User-ID": 7, "SENDER": "Bob", "phoneNumber": 15550100, "remote_jid": "x", "chat id": 1},
+        {"deep": [{"userId": "1"}, {"Sender ID": {"any": "thing"}}]},
+    ],
+)
+def test_metadata_lose_whom_a_talk_was_with_however_its_name_is_spelt(metadata: dict[str, Any]) -> None:
+    kept = without_contacts({**metadata, "imported": {"from": "mem0", "id": "m1"}, "category": "taste"})
+
+    assert kept.pop("deep", [{}, {}]) == [{}, {}]
+    assert kept == {"imported": {"from": "mem0", "id": "m1"}, "category": "taste"}
+
+
+def test_a_contact_that_is_a_name_in_metadata_is_taken_out_and_its_value_stays() -> None:
+    kept = without_contacts({"+15550100": "x", "seen": {"sms:+15550100": "Bob", "sms:+15550101": ["ana@example.org"]}})
+
+    assert kept == {"[a contact]": "x", "seen": {"[a contact]": "Bob", "[a contact] (2)": ["[a contact]"]}}
+
+
+def test_a_session_named_by_the_host_keeps_its_name_though_it_has_digits_alone() -> None:
+    owners = Owners(policy=IdentityPolicy(), secret=SECRET, default="hermes")
+
+    assert owners.session("20260503_101500_12345678") == "20260503_101500_12345678"
+    assert str(owners.session("4915550104711")).startswith("contact~")
+
+
 def test_every_setting_of_the_peer_has_a_counterpart_or_a_reason(tmp_path: Path) -> None:
     given: dict[str, Any] = {
         "dsn": "dbname=x user=y",

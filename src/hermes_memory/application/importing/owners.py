@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Final
 
 from hermes_memory.domain.contacts import recognise
@@ -16,8 +18,46 @@ from hermes_memory.domain.subjects import subject_for
 from hermes_memory.domain.themes import canonical_theme
 
 A_CONTACT: Final = "[a contact]"
-_KEYS: Final = frozenset({"raw_identity", "gateway_session_key", "user_id", "user_id_alt", "chat_id", "contact"})
-"""Names under which other memories keep whom a talk was with."""
+_KEYS: Final = frozenset(
+    {
+        "rawidentity",
+        "gatewaysessionkey",
+        "sessionkey",
+        "userid",
+        "useridalt",
+        "username",
+        "userphone",
+        "useremail",
+        "chatid",
+        "groupid",
+        "roomid",
+        "contact",
+        "contactid",
+        "sender",
+        "senderid",
+        "senderjid",
+        "senderphone",
+        "recipient",
+        "recipientid",
+        "participant",
+        "participantid",
+        "phone",
+        "phonenumber",
+        "telephone",
+        "msisdn",
+        "jid",
+        "remotejid",
+        "email",
+        "emailaddress",
+        "telegramid",
+        "discordid",
+        "slackid",
+    }
+)
+"""Names under which other memories keep whom a talk was with, folded."""
+_NO_LETTERS: Final = re.compile(r"[\W_]+")
+_NAMED_BY_TIME: Final = re.compile(r"[0-9]{8}_[0-9]{6}_[0-9a-f]{1,32}")
+"""How the host names a session; one in twenty of them has digits alone, and could be dialled."""
 _DIGITS: Final = 32
 _DEPTH: Final = 8
 
@@ -62,7 +102,7 @@ class Owners:
     def session(self, session: str | None) -> SessionId | None:
         """Return the name of a session, which is hashed where it is the key of a contact."""
         named = session_name(session)
-        if named is None or recognise(named) is None:
+        if named is None or _NAMED_BY_TIME.fullmatch(named) or recognise(named) is None:
             return named
         return SessionId(f"contact~{subject_for(self.secret, 'session', named).hex()[:_DIGITS]}")
 
@@ -79,12 +119,23 @@ class Owners:
 
 
 def without_contacts(metadata: Mapping[str, object], depth: int = 0) -> dict[str, object]:
-    """Return metadata without the keys of persons and groups.
+    """Return metadata without the keys of persons and groups, be they values or names, however a name is spelt.
 
     >>> without_contacts({"raw_identity": "sms:+15550100", "platform": "sms", "to": "sms:+15550100"})
     {'platform': 'sms', 'to': '[a contact]'}
+    >>> without_contacts({"chatId": -100123, "seen": {"sms:+15550100": "Bob", "sms:+15550101": "Ana"}})
+    {'seen': {'[a contact]': 'Bob', '[a contact] (2)': 'Ana'}}
     """
-    return {key: _without(value, depth) for key, value in metadata.items() if key not in _KEYS}
+    kept: dict[str, object] = {}
+    for key, value in metadata.items():
+        if _NO_LETTERS.sub("", key).casefold() not in _KEYS:
+            kept[_unlike(A_CONTACT if recognise(key) else key, kept)] = _without(value, depth)
+    return kept
+
+
+def _unlike(name: str, taken: Mapping[str, object]) -> str:
+    """Return a name that is not taken: several contacts have one name without their keys."""
+    return next(free for number in count(1) if (free := name if number == 1 else f"{name} ({number})") not in taken)
 
 
 def _without(value: object, depth: int) -> object:
