@@ -22,6 +22,7 @@ from hermes_memory.domain.errors import (
     StoreUnavailable,
 )
 from hermes_memory.domain.model import Caller, Theme
+from hermes_memory.ports.metrics import Metric
 from hermes_memory.testing.making import ANA, DESK
 from tests.support.postgres import TestServer
 
@@ -148,6 +149,25 @@ async def test_callers_who_give_up_cost_no_connection_and_leave_no_transaction_o
         while await _sessions(pool):
             await anyio.sleep(0.05)
     assert answers == [1] * 4
+
+
+async def test_a_listener_that_raises_costs_no_connection(server: TestServer) -> None:
+    heard: list[float] = []
+
+    def waited(seconds: float) -> None:
+        heard.append(seconds)
+        if len(heard) == 1:
+            raise RuntimeError("of the listener")
+
+    pool = Pool(server.superuser_dsn, max_size=1, connect_timeout=30.0, waited=waited)
+    with pytest.raises(RuntimeError, match="of the listener"):
+        async with pool.transaction(None, timeout=30.0):
+            pass
+    async with pool.transaction(None, timeout=5.0) as transaction:
+        answer = await transaction.fetch_value("select 1")
+    await pool.close()
+
+    assert (answer, pool.readings()[Metric.POOL_CONNECTIONS]) == (1, 0)
 
 
 async def test_a_killed_connection_is_replaced(pool: Pool, server: TestServer) -> None:

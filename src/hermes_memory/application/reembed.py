@@ -18,7 +18,7 @@ from hermes_memory.application.calibration import measure
 from hermes_memory.application.embed import PROBE, EmbedStage
 from hermes_memory.application.reembed_filling import Filling
 from hermes_memory.application.reembed_progress import Progress, Quiet, Step
-from hermes_memory.domain.errors import HermesMemoryError, Outdated
+from hermes_memory.domain.errors import HermesMemoryError, Outdated, StoreUnavailable
 from hermes_memory.domain.model import Kind
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.ports.generations import Generations, GenerationStanding
@@ -147,13 +147,19 @@ class Reembedding:
     async def _beside(
         self, stage: EmbedStage, number: int, filling: Filling, wanted: Wanted
     ) -> tuple[int | None, str | None]:
-        """Bring the generation to use while the stage embeds: rows that are stored meanwhile are not left behind."""
+        """Bring the generation to use while the stage embeds: rows that are stored meanwhile are not left behind.
+
+        What goes wrong is kept until the stage has ended: out of the group it would come as one of a group.
+        """
         outcome: tuple[int | None, str | None] = None, None
         failure: HermesMemoryError | None = None
         async with anyio.create_task_group() as beside:
             beside.start_soon(stage.run)
             try:
                 outcome = await self._brought_to_use(number, filling, wanted)
+            except StoreUnavailable as error:
+                failure = StoreUnavailable(f"{error}; what is done is kept, and the same command goes on with it")
+                failure.__cause__ = error
             except HermesMemoryError as error:
                 failure = error
             beside.cancel_scope.cancel()

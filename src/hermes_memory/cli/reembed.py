@@ -175,9 +175,12 @@ def _described(one: GenerationStanding) -> dict[str, Any]:
 
 
 async def _switch_back(generations: Generations, given: argparse.Namespace) -> int:
-    """Use what was used before. Its rows that wait are found by words until an agent with its model embeds them."""
+    """Use what was used before. Its rows that wait are found by words until an agent with its model embeds them.
+
+    One that is not fed any more is passed over: dropping it has begun, and rows that were stored since are not in it.
+    """
     earlier = sorted(
-        (each for each in await generations.standing() if each.activated_at and not each.active),
+        (each for each in await generations.standing() if each.activated_at and each.fed and not each.active),
         key=lambda each: str(each.activated_at),
     )
     if not earlier:

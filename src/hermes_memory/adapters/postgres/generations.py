@@ -79,7 +79,7 @@ class PostgresGenerations:
         """Wait for other operators; see `Generations.alone`."""
         # Waiting in the server would keep the other one's index from being made, which waits for all that wait.
         for tried in count():
-            if await self._administrator.value(TRY_ALONE):
+            if await self._tried_alone():
                 break
             if not tried:
                 waits()
@@ -90,14 +90,18 @@ class PostgresGenerations:
             with suppress(*DRIVER_ERRORS):  # a connection that is lost has lost its locks
                 await self._administrator.value(UNLOCK)
 
+    async def _tried_alone(self) -> bool:
+        with translated(StoreUnavailable):
+            return bool(await self._administrator.value(TRY_ALONE))
+
     async def standing(self) -> Sequence[GenerationStanding]:
         """Return how things stand; see `Generations.standing`."""
-        async with self._administrator.transaction(read_only=True) as connection:
+        async with self._transaction(read_only=True) as connection:
             return [standing_of(record) for record in await connection.fetch(STANDING)]
 
     async def kept(self, generation: int) -> bool:
         """Tell whether a generation is there; see `Generations.kept`."""
-        async with self._administrator.transaction(read_only=True) as connection:
+        async with self._transaction(read_only=True) as connection:
             return bool(await connection.fetchval(KEPT, generation))
 
     async def register(self, model: str, dimension: int, part_tokens: int) -> int:
@@ -123,7 +127,7 @@ class PostgresGenerations:
 
     async def waiting(self, generation: int, among: Collection[WaitingRow] | None = None) -> Sequence[WaitingRow]:
         """Return rows that wait; see `Generations.waiting`."""
-        async with self._administrator.transaction(read_only=True) as connection:
+        async with self._transaction(read_only=True) as connection:
             if among is None:
                 found = await connection.fetch(WAITING, generation, MOST_WAITING)
             else:
@@ -137,7 +141,7 @@ class PostgresGenerations:
 
     async def switch(self, generation: int) -> int | None:
         """Use a generation; see `Generations.switch`."""
-        async with self._administrator.transaction() as connection:
+        async with self._transaction() as connection:
             former: int | None = await connection.fetchval(SWITCH, generation)
             await _note(connection, {"act": "switch", "from": former, "to": generation})
         return former
@@ -145,7 +149,7 @@ class PostgresGenerations:
     async def drop(self, generation: int) -> None:
         """Remove a generation; see `Generations.drop`."""
         (one,) = [each for each in await self.standing() if each.generation == generation]
-        async with self._administrator.transaction() as connection:
+        async with self._transaction() as connection:
             await connection.execute(STARVE, generation)
         while await self._when_there_is_room(_deleting_jobs(generation)):
             pass
@@ -158,16 +162,22 @@ class PostgresGenerations:
 
         await self._when_there_is_room(dropped)
 
+    @asynccontextmanager
+    async def _transaction(self, *, read_only: bool = False) -> AsyncIterator[Connection]:
+        """Open a transaction; whatever the driver raises in it, also at its end, becomes an error of the domain."""
+        with translated(StoreUnavailable):
+            async with self._administrator.transaction(read_only=read_only) as connection:
+                yield connection
+
     async def _when_there_is_room(self, act: Callable[[Connection], Awaitable[Answer]]) -> Answer:
         """Act in a transaction, again while others are in its way."""
         for _ in range(LOCK_TRIES - 1):
             try:
-                with translated(StoreUnavailable):
-                    async with self._administrator.transaction() as connection:
-                        return await act(connection)
+                async with self._transaction() as connection:
+                    return await act(connection)
             except StoreBusy:
                 await asyncio.sleep(LOCK_PAUSE)
-        async with self._administrator.transaction() as connection:
+        async with self._transaction() as connection:
             return await act(connection)
 
 

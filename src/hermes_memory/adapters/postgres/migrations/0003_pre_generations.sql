@@ -22,18 +22,23 @@ begin
 end $$;
 
 -- Makes the tables of a generation and returns its number, or that of the one that is there already. From its commit on
--- every row that is stored waits for a vector of it; those stored before are to be queued.
+-- every row that is stored waits for a vector of it, also where dropping it had begun; those stored before are to be queued.
 create function hermes_memory.register_generation(model text, dimension int, part_tokens int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   made int;
+  feeding boolean;
   grantee name;
 begin
   perform from hermes_memory.installation i for update;
-  select m.generation into made from hermes_memory.embedding_models m
+  select m.generation, m.fed into made, feeding from hermes_memory.embedding_models m
    where m.model = register_generation.model and m.dimension = register_generation.dimension
      and m.part_tokens is not distinct from register_generation.part_tokens;
   if found then
+    if not feeding then
+      lock table hermes_memory.memory_entries, hermes_memory.conversations in share mode;
+      update hermes_memory.embedding_models m set fed = true where m.generation = made;
+    end if;
     return made;
   end if;
   update hermes_memory.installation i set generations_made = i.generations_made + 1 returning i.generations_made into made;
