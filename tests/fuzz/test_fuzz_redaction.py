@@ -14,7 +14,7 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Origin, Role, Target
 from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.redaction import Redacted, SecretPolicy, may_hold_secret, redact, redact_value
-from hermes_memory.domain.secret_shapes import CONTEXTS
+from hermes_memory.domain.secret_shapes import ASSIGNMENT, CONTEXTS
 from hermes_memory.domain.secret_tokens import TOKENS
 from hermes_memory.testing.making import DESK, next_moment
 from tests.fuzz.effort import fuzz
@@ -32,7 +32,7 @@ _json = st.recursive(
 @fuzz
 @given(secret_texts)
 def test_the_first_look_overlooks_nothing_that_the_search_would_find(text: str) -> None:
-    patterns = [*(shape.pattern for shape in CONTEXTS), *(shape.pattern for shape in TOKENS)]
+    patterns = [ASSIGNMENT, *(shape.pattern for shape in CONTEXTS), *(shape.pattern for shape in TOKENS)]
 
     assert may_hold_secret(text) or not [pattern for pattern in patterns if pattern.search(text)]
 

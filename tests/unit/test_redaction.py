@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
 
-from hermes_memory.domain.redaction import Redacted, redact
+from hermes_memory.domain.redaction import Redacted, may_hold_secret, redact
 
 B64 = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 ALNUM = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
@@ -61,6 +61,22 @@ SECRETS = [
     ("mysql --password=foo -u root", "mysql --password=[redacted:password] -u root"),
     ("curl -u bob:hunter2 https://x", "curl -u bob:[redacted:password] https://x"),
     (f"https://a.blob.example/c?sv=1&sig={ALNUM}%3D", "https://a.blob.example/c?sv=1&sig=[redacted:signature]"),
+    ("secret: password: hunter2", "secret: password: [redacted:password]"),
+    ("credentials: {password: hunter2}", "credentials: {password: [redacted:password]}"),
+    ("auth_token=login(password=hunter2)", "auth_token=login(password=[redacted:password])"),
+    ("client_secret: os.getenv(api_key=abc12345)", "client_secret: os.getenv(api_key=[redacted:secret])"),
+    ('token: "the password: hunter2"', 'token: "the password: [redacted:password]"'),
+    ("mot de passe\xa0: hunter2", "mot de passe\xa0: [redacted:password]"),
+    ("password:\xa0hunter2", "password:\xa0[redacted:password]"),
+    ("password\u200b: hunter2", "password\u200b: [redacted:password]"),
+    ("password\u3000= \ufeffhunter2", "password\u3000= \ufeff[redacted:password]"),
+    ("pass=hunter2", "pass=[redacted:password]"),
+    ("login?user=bob&pass=hunter2&x=1", "login?user=bob&pass=[redacted:password]&x=1"),
+    ('{"pass": "hunter2"}', '{"pass": "[redacted:password]"}'),
+    ("dbPass=hunter2", "dbPass=[redacted:password]"),
+    ("userPass: hunter2", "userPass: [redacted:password]"),
+    ("SMTPPASS = hunter2", "SMTPPASS = [redacted:password]"),
+    ("Authorization: 0123456789abcdef", "Authorization: [redacted:secret]"),
     (
         "https://hooks.slack.com/services/T00000000/B00000000/XXXX",
         "https://hooks.slack.com/services/[redacted:webhook]",
@@ -113,6 +129,16 @@ KEPT = [
     "credentials: see the wiki",
     "the secret santa: Bob 2024",
     "primary_key=12345678",
+    "compass=north12",
+    "bypass: hunter2",
+    "renderPass = new RenderPass(scene)",
+    "pass=12 fail=0",
+    "pass=yes",
+    '{"pass": 12, "fail": "0"}',
+    "second pass: hunter2",
+    '"authorization": "required"',
+    "Authorization: oauth2-proxy",
+    "secret: token: none",
     "-----BEGIN PUBLIC KEY-----",
     "",
     "\n\n",
@@ -170,6 +196,40 @@ def test_a_private_key_is_taken_out_whole(text: str, clean: str) -> None:
     assert result.kinds == {"private-key"}
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "machine api.github.com\n  login bob\n  password ‹hunter2›",
+        "machine api.github.com login bob\n\tpassword ‹hunter2›\nmachine x",
+        "machine db\r\n    login bob\r\n    account shop\r\n    password ‹hunter2›\r\n",
+        "machine git.example\n    password ‹hunter2›\n    login bob",
+        "default\n login anonymous\n password ‹hunter2›",
+    ],
+)
+def test_an_entry_of_a_netrc_file_may_span_lines(entry: str) -> None:
+    text = entry.replace("‹", "").replace("›", "")
+    result = redact(text)
+
+    assert result.text == entry.replace("‹hunter2›", "[redacted:password]")
+    assert result.counts == {"password": 1}
+    assert may_hold_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["the machine is new\npassword reset: done", "by default\nthe login page says password reset"]
+)
+def test_lines_that_only_share_words_with_a_netrc_file_are_kept(text: str) -> None:
+    assert redact(text) == Redacted(text=text)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_a_line_of_a_password_file_is_found_whatever_parts_the_lines(end: str) -> None:
+    line, clean = "localhost:5432:app:app:hunter2", "localhost:5432:app:app:[redacted:password]"
+
+    assert redact(f"db{end}{line}{end}end").text == f"db{end}{clean}{end}end"
+    assert redact(f"db{end}{line}").text == f"db{end}{clean}"
+
+
 FRAGMENTS = st.sampled_from(
     [
         *(text for text, _ in SECRETS), *KEPT, " ", "\n", "'", '"', "=", ":", ";", "@", "[redacted:x]", "password",
@@ -202,7 +262,8 @@ def test_a_token_is_found_wherever_words_end(token: str, before: str, after: str
     [
         "a-", "-bench", "QUJD", "=", ":", "password", "password ", "password=", "://a:", "://:a@", "eyJ", "sk-",
         "bearer ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", 'password="', "12345678:", " ",
-        "\n", "-u a:", "'\"`", "authorization: bearer ", "<password>", "_pass", "token: a ", "x" * 50 + "@", "?sig=",
+        "\n", "-u a:", "'\"`", "authorization: bearer ", "<password>", "_pass", "token: a ", "secret:", "secret: ",
+        "pass=", "{password:", "machine ", "machine a\n", "x" * 50 + "@", "?sig=",
     ],
 )  # fmt: skip
 def test_the_cost_grows_with_the_length_and_not_faster(unit: str) -> None:

@@ -1,4 +1,4 @@
-"""Private keys in a text: the only secrets that span lines."""
+"""Private keys in a text, which span lines."""
 
 from __future__ import annotations
 

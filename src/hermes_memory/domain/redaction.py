@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -59,7 +59,7 @@ class Redacted:
 def redact(text: str) -> Redacted:
     """Take the secrets out of a text. Redacting the result again changes nothing.
 
-    Works line by line, in time linear in the length of the text; a private key may span lines.
+    Works line by line, in time linear in the length of the text; a private key and a netrc entry may span lines.
 
     >>> redact("export PGPASSWORD=hunter2").text
     'export PGPASSWORD=[redacted:password]'
@@ -70,7 +70,8 @@ def redact(text: str) -> Redacted:
         return Redacted(text=text)
     found: Counter[str] = Counter()
     clean = "".join(
-        _redact_line(line, found) for line in without_private_keys(text, partial(_mark, "private-key", found))
+        _redact_line(line, found)
+        for line in without_private_keys(_redact_spanning(text, found), partial(_mark, "private-key", found))
     )
     return Redacted(text=clean, counts=dict(found))
 
@@ -96,7 +97,7 @@ def redact_value(name: str, value: str) -> Redacted:
     match = shapes.NAME.search(name) if _ends_as_a_secret_does(_folded(name)) else None
     if match is None or shapes.PLACEHOLDER.fullmatch(value) or not value.strip():
         return redact(value)
-    if match["password"] is None and not _is_quoted_key(value):
+    if not _is_named_secret(value, match):
         return redact(value)
     kind = _kind_of(match)
     return Redacted(text=f"[redacted:{kind}]", counts={kind: 1})
@@ -109,6 +110,8 @@ _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
 _SHORTEST_QUOTED_KEY: Final = 6
 _LONGEST_NUMBER: Final = 15
+_LONGEST_TALLY: Final = 4
+_VERDICTS: Final = frozenset({"yes", "no", "ok"})
 
 
 class _Suspects(NamedTuple):
@@ -143,6 +146,14 @@ def _ends_as_a_secret_does(folded: str) -> bool:
     return folded.rstrip(shapes.NAME_TAIL).endswith(shapes.NAME_ENDINGS)
 
 
+def _redact_spanning(text: str, found: Counter[str]) -> str:
+    folded = _folded(text)
+    for shape in shapes.SPANNING:
+        if shapes.holds_any(folded, shape.literals):
+            text = shape.pattern.sub(partial(_redact_group, kind=shape.kind, found=found), text)
+    return text
+
+
 def _redact_line(line: str, found: Counter[str]) -> str:
     suspects = _suspects(line) if len(line) >= _SHORTEST_LINE else None
     if suspects is None:
@@ -151,7 +162,7 @@ def _redact_line(line: str, found: Counter[str]) -> str:
         line = token.pattern.sub(partial(_redact_token, kind=token.kind, found=found), line)
     for context in suspects.contexts:
         line = context.pattern.sub(partial(_redact_group, kind=context.kind, found=found), line)
-    return shapes.ASSIGNMENT.sub(partial(_redact_assignment, found=found), line) if suspects.assignments else line
+    return "".join(_redact_assignments(line, found)) if suspects.assignments else line
 
 
 def _folded(line: str) -> str:
@@ -181,14 +192,20 @@ def _replaced(match: re.Match[str], group: str, length: int, mark: str) -> str:
     return f"{match[0][:start]}{mark}{match[0][start + length :]}"
 
 
-def _redact_assignment(match: re.Match[str], *, found: Counter[str]) -> str:
-    group = match.lastgroup
-    if group is None:
-        return match[0]
-    value = match[group] if group != "bare" else _unbracketed(match[group])
-    if _stands_for_nothing(value, match) or not _is_secret(value, group, match):
-        return match[0]
-    return _replaced(match, group, len(value), _mark(_kind_of(match), found))
+def _redact_assignments(line: str, found: Counter[str]) -> Iterator[str]:
+    """Yield the parts of a line. What is no secret may hold one, as in `secret: password: x`: it is read again."""
+    done = position = 0
+    while match := shapes.ASSIGNMENT.search(line, position):
+        group = match.lastgroup or ""
+        start = match.start(group)
+        value = match[group] if group != "bare" else _unbracketed(match[group])
+        if _stands_for_nothing(value, match) or not _is_secret(value, group, match):
+            position = start
+            continue
+        yield line[done:start]
+        yield _mark(_kind_of(match), found)
+        done, position = start + len(value), match.end()
+    yield line[done:]
 
 
 def _kind_of(match: re.Match[str]) -> str:
@@ -213,13 +230,45 @@ def _stands_for_nothing(value: str, match: re.Match[str]) -> bool:
 
 def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
     quoted = group != "bare"
+    if match["lone"]:
+        return _is_passed(value)
     if match["password"]:
         return quoted or not _is_prose(value, match)
-    if quoted:
-        return _is_quoted_key(value)
+    if quoted or _is_authorization(match):
+        return _is_named_key(value, match)
     if value.isdigit() and len(value) <= _LONGEST_NUMBER:
         return False
     return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_KEY and any(map(str.isdigit, value)))
+
+
+def _is_named_secret(value: str, match: re.Match[str]) -> bool:
+    if match["lone"]:
+        return _is_passed(value)
+    if match["password"]:
+        return True
+    return _proves_who(value) if match["auth"] else _is_named_key(value, match)
+
+
+def _is_authorization(match: re.Match[str]) -> bool:
+    return str(match["key"]).lower() == "authorization"
+
+
+def _is_named_key(value: str, match: re.Match[str]) -> bool:
+    return _proves_who(value) if _is_authorization(match) else _is_quoted_key(value)
+
+
+def _is_passed(value: str) -> bool:
+    """Tell whether `pass=` is followed by a password and not by how many passed, or whether."""
+    return not (value.isdigit() and len(value) <= _LONGEST_TALLY) and value.lower() not in _VERDICTS
+
+
+def _proves_who(value: str) -> bool:
+    """Tell whether the value of an authorization is the proof itself, and not the name of a way to give it."""
+    if shapes.SCHEME.match(value):
+        return True
+    if any(map(str.isspace, value)) or shapes.METHOD.fullmatch(value):
+        return False
+    return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_QUOTED_KEY and any(map(str.isdigit, value)))
 
 
 def _is_quoted_key(value: str) -> bool:

@@ -31,20 +31,34 @@ _ACCESS_WORDS: Final = (
     *("hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
 )
 _ACCESS: Final = rf"{'|'.join(_ACCESS_WORDS)}|(?<=[_-])pass"
+_OWNERS_IN_ONE_WORD: Final = (
+    "account|admin|api|app|auth|basic|client|conn|database|db|default|email|ftp|host|http|imap|key|keystore|ldap|login"
+    "|mail|mongo|my|mysql|new|old|pg|postgres|proxy|redis|root|server|service|smtp|sql|ssh|store|truststore|user|wifi"
+)
+"""What is written in one word with "pass". There is no compass, bypass or trespass among them."""
+_OWNED: Final = rf"(?:{_OWNERS_IN_ONE_WORD})pass"
+_ALONE: Final = r"(?<![^\W_])pass"
+_ASSIGNED: Final = rf"{_ACCESS}|{_OWNED}|(?P<lone>{_ALONE}(?=[0-9_]{{0,3}}(?:\\?[\"'`]|=[^\s=])))"
+"""In speech "pass" alone is no password: only with its sign right behind it, or in quotes."""
 _KEY_OWNERS: Final = (
     "access|account|admin|app|application|auth|client|deploy|encryption|hmac|host|jwt|license|master|private|root"
     "|secret|service|shared|signing|ssh|storage|webhook"
 )
 _KEYS: Final = (
     rf"secret|token|api[ _-]?key|(?:{_KEY_OWNERS})[ _-]?key|key[_-]data|credentials?|phpsessid|jsessionid|connect\.sid"
+    "|authorization"
 )
 NAME_ENDINGS: Final = (
     *_ACCESS_WORDS,
-    *("_pass", "-pass", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
-    *("phpsessid", "jsessionid", "connect.sid"),
+    *("pass", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
+    *("phpsessid", "jsessionid", "connect.sid", "authorization", "auth"),
 )
 """In lower case: how every name ends that `ASSIGNMENT` and `NAME` know, and some others."""
-NAME_TAIL: Final = " \t0123456789_\"'`]\\"
+_BLANKS: Final = " \t\xa0\xad\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff"
+"""What parts words within a line, as a range of characters: some of it is not seen."""
+_BLANK: Final = f"[{_BLANKS}]"
+_UNUSUAL_BLANKS: Final = "".join(re.findall(f"(?![ \t]){_BLANK}", "".join(map(chr, range(0x10000)))))
+NAME_TAIL: Final = " \t0123456789_\"'`]\\" + _UNUSUAL_BLANKS
 """What may stand between such a name and its sign."""
 LONGEST_ENDING: Final = 64
 """Characters before a sign in which the end of a name with its tail is looked for."""
@@ -54,15 +68,25 @@ _VALUE: Final = (
     r"|\\?[\"'](?P<open>[^\s\"'\\]{1,4096})|(?P<bare>[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
 )
 ASSIGNMENT: Final = re.compile(
-    rf"(?:(?P<password>{_ACCESS})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
-    r"(?P<sign>[ \t]{0,8}(?:=>|:=)[ \t]{0,8}|[ \t]{1,8}={1,3}[ \t]{1,8}|[ \t]{0,8}={1,3}(?![ \t=])"
-    r"|[ \t]{0,8}[:：][ \t]{0,8})"
+    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
+    rf"(?P<sign>{_BLANK}{{0,8}}(?:=>|:=){_BLANK}{{0,8}}|{_BLANK}{{1,8}}={{1,3}}{_BLANK}{{1,8}}"
+    rf"|{_BLANK}{{0,8}}={{1,3}}(?![{_BLANKS}=])|{_BLANK}{{0,8}}[:：]{_BLANK}{{0,8}})"
     rf"{_VALUE}",
     re.IGNORECASE,
 )
 """A secret's name with the value given to it: in code, configuration, JSON, connection strings or speech."""
-NAME: Final = re.compile(rf"(?:(?P<password>{_ACCESS})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\Z", re.IGNORECASE)
-"""The end of the name of a value that is a secret."""
+NAME: Final = re.compile(
+    rf"(?:(?P<password>{_ACCESS}|{_OWNED}|(?P<lone>{_ALONE}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
+    r"[0-9_]{0,3}\Z",
+    re.IGNORECASE,
+)
+"""The end of the name of a value that is a secret; of one under `lone` or `auth` it may be."""
+SCHEME: Final = re.compile(r"(?:bearer|basic|token|apikey|digest)\s{1,4}(?=\S{6,16384}\Z)", re.IGNORECASE)
+"""What stands before the secret in the value of an `Authorization` header (RFC 9110, 11.4)."""
+METHOD: Final = re.compile(
+    r"(?:oauth|ntlm|saml|x509|aws4|m?tls|sasl|scram|sha|md5|oidc|jwt|http|v[0-9])[\w.-]*", re.IGNORECASE
+)
+"""Names how somebody proves who it is, and is no secret."""
 
 _SPOKEN_VALUE: Final = (
     r"(?!(?i:sha|md5|base64|bcrypt|argon|utf|ascii|aes|v[0-9]))(?=[^\s]{0,64}[0-9])(?=[^\s]{0,64}[^\W\d_])"
@@ -74,10 +98,26 @@ def _shape(
     kind: str, literals: str | tuple[str, ...], pattern: str, flags: re.RegexFlag = re.IGNORECASE
 ) -> ContextShape:
     named = tuple(literals.split()) if isinstance(literals, str) else literals
-    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern, flags))
+    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern.replace(r"[ \t]", _BLANK), flags))
 
+
+_LINE_ENDS: Final = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""All that parts the lines in which secrets are looked for."""
+_WORD: Final = r"[^\s]{1,256}\s{1,16}"
+
+_NETRC: Final = _shape(
+    "password",
+    "password",
+    r"(?<![\w-])(?:machine\s{1,16}(?:[\w-]{1,64}\.[\w.-]{1,256}|localhost|[\w.-]{1,256}(?=[ \t]{0,8}\r?\n))"
+    r"|default(?=[ \t]{0,8}\r?\n))"
+    rf"(?:\s{{1,16}}(?:login|account)\s{{1,16}}{_WORD}(?:account\s{{1,16}}{_WORD})?|[ \t]{{0,8}}\r?\n\s{{0,16}})"
+    r"password\s{1,16}(?P<secret>[^\s]{1,256})",
+)
+SPANNING: Final = (_NETRC,)
+"""The surroundings that may span lines."""
 
 CONTEXTS: Final = (
+    *SPANNING,
     # The password in the userinfo of a URI (RFC 3986, 3.2.1), up to the last `@` before the path.
     _shape("uri-password", "://", r"://[^\s/:@?#\"<>\[]{0,256}:(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])", re.NOFLAG),
     _shape("uri-password", "thin:", r"thin:[^\s/@]{1,128}/(?P<secret>[^\s/@]{1,256})@"),
@@ -139,15 +179,25 @@ CONTEXTS: Final = (
     _shape(
         "password",
         "-u --user",
-        r"(?<![\w-])(?:-u|--user)[ \t]{1,4}[\"']?[^\s:\"'/\[]{1,128}:"
+        r"(?<![\w-])(?:-u[ \t]{1,4}|--(?:proxy-)?user(?:[ \t]{1,4}|=))[\"']?[^\s:\"'/\[]{1,128}:"
         r"(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
         re.NOFLAG,
     ),
     _shape(
         "password",
-        ("sshpass", " -p", " -a"),
+        "curl",
+        r"(?<![\w-])curl[ \t][^\n|;&]{0,200}?(?<=["
+        + _BLANKS
+        + r"])-[A-Za-z]{0,8}[uU][ \t]{0,4}[\"']?[^\s:\"'/\[]{1,128}:"
+        r"(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
+        re.NOFLAG,
+    ),
+    _shape(
+        "password",
+        "sshpass mysql redis-cli docker",
         r"(?<![\w-])(?:sshpass[ \t]{1,4}-p[ \t]{0,4}|mysql(?:dump|admin)?[ \t][^\n|;&]{0,200}?(?<=[ \t])-p(?![ \t])"
-        r"|redis-cli[ \t][^\n|;&]{0,200}?(?<=[ \t])-a[ \t]{1,4}|docker[ \t]login[^\n|;&]{0,200}?(?<=[ \t])-p[ \t]{1,4})"
+        r"|redis-cli[ \t][^\n|;&]{0,200}?(?<=[ \t])-a[ \t]{1,4}"
+        r"|docker[ \t]{1,4}login[^\n|;&]{0,200}?(?<=[ \t])-p[ \t]{1,4})"
         r"[\"']?(?P<secret>[^\s\"']{1,256})",
         re.NOFLAG,
     ),
@@ -155,16 +205,11 @@ CONTEXTS: Final = (
     # Files and statements that have a place for a password.
     _shape(
         "password",
-        "password",
-        r"(?<![\w-])machine\s{1,4}(?:[\w-]{1,64}\.[\w.-]{1,256}|localhost)\s{1,4}login\s{1,4}[^\s]{1,256}\s{1,4}password\s{1,4}"
-        r"(?P<secret>[^\s]{1,256})",
-    ),
-    _shape(
-        "password",
         ":543 :643 :*:",
-        r"^[ \t]{0,8}(?:[\w.-]{1,256}|\*):(?:[56]43[0-9]|\*):[\w.*-]{1,64}:[\w.*-]{1,64}:"
-        r"(?P<secret>[^\s:]{1,256})[ \t]{0,8}$",
-        re.MULTILINE,
+        rf"(?<![^{_LINE_ENDS}])"
+        r"[ \t]{0,8}(?:[\w.-]{1,256}|\*):(?:[56]43[0-9]|\*):[\w.*-]{1,64}:[\w.*-]{1,64}:"
+        rf"(?P<secret>[^\s:]{{1,256}})[ \t]{{0,8}}(?![^{_LINE_ENDS}])",
+        re.NOFLAG,
     ),
     _shape(
         "password",
@@ -192,7 +237,7 @@ CONTEXTS: Final = (
 _HINTS: Final = ("pass", "pwd", "kennwort", "senha", "bearer", "phrase", "mnemonic", "words")
 _HINTS_BY_MARK: Final = (
     (":", ("auth", "43", ":*:")),
-    ("-", ("--", " -p", " -a", "-u")),
+    ("-", ("--", "-u", "curl", "mysql", "redis", "docker")),
     ("'", ("identified",)),
     ("/", ("hook", "with/key", "open-apis")),
     ("=", ("auth", "cookie", "sig", "key=", "code=", "basic")),
