@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +10,7 @@ from hermes_memory.application.importing.converting import Converted
 from hermes_memory.domain.chunks import ChunkPolicy, chunks
 from hermes_memory.domain.model import Kind
 from hermes_memory.domain.operations import AddEntry, row_id
+from hermes_memory.domain.vectors import indexable
 from hermes_memory.ports.embedding import EmbeddingJob, EmbeddingQueue
 
 WHOLE: Final = ChunkPolicy()
@@ -40,8 +40,7 @@ class VectorPassage:
         return len(jobs)
 
     def _usable(self, vector: Sequence[float], text: str) -> bool:
-        sound = len(vector) == self._dimension and all(map(math.isfinite, vector)) and any(vector)
-        return sound and len(chunks(text, WHOLE)) == 1
+        return indexable(vector, self._dimension) and len(chunks(text, WHOLE)) == 1
 
     def _job(self, each: Converted, text: str) -> EmbeddingJob:
         stamp = each.operation.stamp
