@@ -237,6 +237,18 @@ class ArchiveContract:
         assert model.dimension == 4
         assert [(each.content, each.vectors) for each in told] == [("foreign", ()), ("own", (VECTOR,))]
 
+    async def test_a_vector_that_no_index_takes_is_left_out(self, kept: ArchiveUnderTest) -> None:
+        zero, infinite, no_number, short = ("0000" * 4, "7c00" + "3c00" * 3, "7e00" + "3c00" * 3, "3c00" * 3)
+        for number, packed in enumerate((zero, infinite, no_number, short), 1):
+            bad = bytes.fromhex(packed)
+            await kept.archive.store([replace(entry(f"fact {number}", number), vectors=(bad,))], vectors=True)
+            await kept.archive.store(
+                [replace(turn(f"said {number}", number, number=20 + number), vectors=(VECTOR, bad))], vectors=True
+            )
+        told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedEntry | ArchivedTurn)]
+
+        assert [each.vectors for each in told] == [()] * 8
+
     async def test_a_theme_is_known_from_its_rows_on(self, kept: ArchiveUnderTest) -> None:
         await kept.archive.store([entry("one", 1, theme=SALES), entry("two", 2)], vectors=False)
 

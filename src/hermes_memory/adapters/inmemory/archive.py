@@ -20,6 +20,7 @@ from hermes_memory.domain.archive import (
     archived_kind,
 )
 from hermes_memory.domain.model import Theme
+from hermes_memory.domain.vectors import all_indexable
 from hermes_memory.ports.archive import Receipt
 
 Text = TypeVar("Text", ArchivedEntry, ArchivedTurn)
@@ -58,8 +59,8 @@ class InMemoryArchive:
 
     async def store(self, records: Sequence[Archived], *, vectors: bool) -> Receipt:
         """Store records; see `Archive.store`."""
-        keep = vectors and self.in_use is not None
-        became = [self._store(record if keep else _without_vectors(record)) for record in records]
+        dimension = self.in_use.dimension if vectors and self.in_use is not None else None
+        became = [self._store(_kept(record, dimension)) for record in records]
         for theme in sorted({record.theme for record in records}):
             if (ArchivedTheme, theme) not in self._kept:
                 now = self.now()
@@ -130,6 +131,12 @@ class InMemoryArchive:
 
     def _of(self, kind: type[Text]) -> list[Text]:
         return [record for record in self._kept.values() if isinstance(record, kind)]
+
+
+def _kept(record: Archived, dimension: int | None) -> Archived:
+    """Return a record with vectors that an index takes, or without any."""
+    told = record.vectors if isinstance(record, ArchivedEntry | ArchivedTurn) else ()
+    return record if dimension is not None and all_indexable(told, dimension) else _without_vectors(record)
 
 
 def _without_vectors(record: Archived) -> Archived:
