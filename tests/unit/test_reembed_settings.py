@@ -66,3 +66,17 @@ def test_a_model_without_an_endpoint_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(ConfigurationError, match="embed_url"):
         named("--model", "two", "--dim", "9")
+
+
+def test_the_key_of_the_configured_endpoint_is_sent_to_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(monkeypatch, embedder="openai", embed_api_key_env="THEIR_KEY", **ENDPOINT)
+    parser = argparse.ArgumentParser()
+    reembed.register(parser.add_subparsers())
+
+    def key(*options: str) -> str | None:
+        return reembed.settings_named(parser.parse_args(["reembed", *options])).embed_api_key_env
+
+    assert key() == key("--model", "two", "--dim", "9") == "THEIR_KEY"
+    assert key("--url", f"{ENDPOINT['embed_url']}/") == "THEIR_KEY"
+    assert key("--url", "http://127.0.0.1:8080") is None
+    assert key("--url", "http://127.0.0.1:8080", "--api-key-env", "OTHER_KEY") == "OTHER_KEY"

@@ -88,7 +88,15 @@ def settings_named(given: argparse.Namespace) -> Settings:
         "embed_part_tokens": given.part_tokens,
         "embedder": given.protocol or _protocol(given, configured),
     }
-    return Settings(**home, **{name: value for name, value in named.items() if value is not None})
+    strange = {"embed_api_key_env": None} if _is_elsewhere(given, configured) else {}
+    return Settings(**home, **strange, **{name: value for name, value in named.items() if value is not None})
+
+
+def _is_elsewhere(given: argparse.Namespace, configured: Settings) -> bool:
+    """Tell whether another endpoint is named without a key of its own: the configured one's is not for it to see."""
+    if given.url is None or given.api_key_env is not None:
+        return False
+    return str(given.url).rstrip("/") != (configured.embed_url or "").rstrip("/")
 
 
 def _protocol(given: argparse.Namespace, configured: Settings) -> str | None:
