@@ -6,6 +6,7 @@ hold up the memory, whose event loop has no part in it.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -94,13 +95,30 @@ class _Server(WSGIServer):
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
 
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer, and hang up on a client that takes longer than `REQUEST_SECONDS` over the whole of its request."""
+        limit = threading.Timer(REQUEST_SECONDS, _hang_up, (request,))
+        limit.name, limit.daemon = f"{THREAD_NAME}-limit", True
+        limit.start()
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            limit.cancel()
+            # What it hangs up on must still be this client's socket.
+            limit.join()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing on standard error: a client that goes away is no news."""
         logger.debug("a client of the metrics went away", extra={"action": "metrics.client"})
 
 
+def _hang_up(request: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
 class _Handler(WSGIRequestHandler):
-    """Gives a client little time and writes no log of requests."""
+    """Gives a client little time for each byte and writes no log of requests."""
 
     timeout = REQUEST_SECONDS
 
