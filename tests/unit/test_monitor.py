@@ -273,6 +273,30 @@ async def test_the_numbers_are_published_again_and_again_while_somebody_takes_th
     assert side.metrics.readings == {}
 
 
+async def test_a_store_that_takes_long_over_its_numbers_keeps_no_change_of_state_from_being_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor, "WATCH_SECONDS", 0.001)
+    side, asked = InProcess(), anyio.Event()
+
+    async def hang() -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(side.queue, "backlog", hang)
+    await open_link(side)
+    side.deliverer.leads = True
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(side.monitor.run)
+        with anyio.fail_after(30):
+            await asked.wait()
+        fail(side.store_breaker, StoreUnavailable("away"))
+        await until(lambda: any(getattr(record, "action", "") == "store.away" for record in caplog.records))
+        tasks.cancel_scope.cancel()
+
+    assert side.metrics.readings == {}
+
+
 async def test_a_spool_that_cannot_be_read_costs_a_reading_and_not_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "WATCH_SECONDS", 0.001)
     side, asked = InProcess(), []

@@ -81,12 +81,18 @@ class Monitor:
 
     async def run(self) -> None:
         """Watch until cancelled, and read the numbers while anybody takes them."""
+        async with anyio.create_task_group() as beside:
+            # The store may take long over its numbers, and just then its troubles are to be told.
+            beside.start_soon(self._keep_publishing)
+            while True:
+                self.look()
+                await anyio.sleep(WATCH_SECONDS)
+
+    async def _keep_publishing(self) -> None:
         while True:
             if self._telemetry.measured:
                 await self._publish()
-            for _ in range(PUBLISH_EVERY):
-                self.look()
-                await anyio.sleep(WATCH_SECONDS)
+            await anyio.sleep(PUBLISH_EVERY * WATCH_SECONDS)
 
     def look(self) -> None:
         """Tell what has changed since the last look."""

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.health import Health, Trouble
 from hermes_memory.application.spool_access import SpoolAccess
-from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.generations import GenerationStanding
 from hermes_memory.ports.installation import Installation, StoreInspector
 from hermes_memory.ports.secrets import SecretTally, SecretTotals
 from hermes_memory.ports.spool import Leadership, SpoolStatus
+
+logger = logging.getLogger(__name__)
+
+Counted = TypeVar("Counted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +32,7 @@ class Status:
     Attributes:
         installation: Facts of the store, None when it could not be asked.
         store_problem: Why not, None when it could.
-        rows: Stored rows by kind, empty when the store could not be asked.
+        rows: Stored rows by kind, empty when the store could not be asked or counting takes too long.
         secrets: Secrets that this home kept out, ever.
         leads: Whether this process is the one that delivers for its home.
         leader: The process that does, 0 when it is not known which, None when none does.
@@ -37,7 +43,7 @@ class Status:
         troubles: What is wrong, as this process knows it.
         embedder_problem: Why no vectors are made, None when they are or none are wanted.
         embedder_note: What they are that are made and was not configured, None when they are as configured.
-        generations: How things stand with the vectors of each model, empty when the store could not be asked.
+        generations: How things stand with the vectors of each model, empty as `rows` is.
     """
 
     at: datetime
@@ -106,8 +112,8 @@ class StatusReporter:
             if problem is None:
                 installation = await self._inspector.verify()
                 generation = await self._queue.active()
-                rows = await self._inspector.counts()
-                generations = await self._inspector.generations()
+                rows = await _in_time(self._inspector.counts(), {})
+                generations = await _in_time(self._inspector.generations(), ())
         except HermesMemoryError as error:
             problem = str(error)
         return Status(
@@ -139,3 +145,12 @@ class StatusReporter:
         if self._stage is None:
             return None
         return (self._stage.mismatch_with(generation) if generation else None) or self._stage.problem
+
+
+async def _in_time(counting: Awaitable[Counted], unknown: Counted) -> Counted:
+    """Return what is counted, `unknown` where that takes too long: a store is none the worse for being large."""
+    try:
+        return await counting
+    except DeadlineExceeded:
+        logger.info("counting all rows takes too long", extra={"action": "status.uncounted"})
+        return unknown

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError
 from hermes_memory.ports.embedding import EmbeddingQueue
 from hermes_memory.ports.installation import StoreInspector
 from hermes_memory.ports.metrics import Metric
@@ -17,7 +17,7 @@ from hermes_memory.ports.seals import Seals
 logger = logging.getLogger(__name__)
 
 COUNT_SECONDS: Final = 300.0
-"""How often all rows are counted, which reads all of them."""
+"""How often all rows are counted, which reads all of them, and how long a count that took too long is left alone."""
 DOWN: Final[Mapping[Metric, float]] = {Metric.STORE_UP: 0.0}
 _COUNTED: Final[Mapping[str, Metric]] = {
     "themes": Metric.THEMES,
@@ -60,8 +60,14 @@ class StoreReadings:
         }
 
     async def _counted(self) -> Mapping[Metric, float]:
+        """Return how many rows there are, nothing where counting them takes too long: the store is no less up then."""
         if self._inspector is not None and time.monotonic() >= self._count_at:
-            counts = await self._inspector.counts()
-            self._counts = {metric: counts[name] for name, metric in _COUNTED.items()}
             self._count_at = time.monotonic() + COUNT_SECONDS
+            self._counts = {}
+            try:
+                counts = await self._inspector.counts()
+            except DeadlineExceeded:
+                logger.info("counting all rows takes too long", extra={"action": "metrics.uncounted"})
+            else:
+                self._counts = {metric: counts[name] for name, metric in _COUNTED.items()}
         return self._counts

@@ -109,13 +109,13 @@ def _vectors(status: Status) -> Finding:
         return Finding(check="vectors", level=Level.ERROR, message=status.embedder_problem)
     if status.generation is None:
         return _warning("vectors", "no embedding generation: run migrate with an embedder configured to make one")
+    model = f"{status.generation.model} with {status.generation.dimension} dimensions"
+    if not status.rows:
+        return _ok("vectors", f"{model}; there are too many rows to count how many have one")
     waiting, parked = status.rows.get("waiting", 0), status.rows.get("parked", 0)
     active = next((each for each in status.generations if each.active), None)
     covers = f", for {active.coverage:.1%} of the rows" if active else ""
-    text = (
-        f"{status.generation.model} with {status.generation.dimension} dimensions{covers}; {waiting} rows wait, "
-        f"{parked} parked"
-    )
+    text = f"{model}{covers}; {waiting} rows wait, {parked} parked"
     return _warning("vectors", text) if parked else _ok("vectors", text)
 
 

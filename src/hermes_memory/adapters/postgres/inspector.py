@@ -37,12 +37,14 @@ class PostgresInspector:
         pool: Connections of the runtime role.
         embeds: Whether an embedder is configured. Without one, no generation is missed.
         timeout: Seconds a call may take.
+        counting: Seconds that a count of all rows may take at most: it reads them all, however many there are.
     """
 
-    def __init__(self, pool: Pool, *, embeds: bool = True, timeout: float = 30.0) -> None:
+    def __init__(self, pool: Pool, *, embeds: bool = True, timeout: float = 30.0, counting: float = 10.0) -> None:
         self._pool = pool
         self._embeds = embeds
         self._timeout = timeout
+        self._counting = min(counting, timeout)
 
     async def verify(self) -> Installation:
         """Check schema, role and walls; see `StoreInspector.verify`."""
@@ -66,13 +68,13 @@ class PostgresInspector:
 
     async def counts(self) -> Mapping[str, int]:
         """Count rows over all themes; see `StoreInspector.counts`."""
-        async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
+        async with self._pool.transaction(None, timeout=self._counting, read_only=True) as transaction:
             counted = await transaction.fetch_row(COUNTS)
         return dict(counted.items()) if counted else {}
 
     async def generations(self) -> Sequence[GenerationStanding]:
         """Tell how things stand with each generation; see `StoreInspector.generations`."""
-        async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
+        async with self._pool.transaction(None, timeout=self._counting, read_only=True) as transaction:
             return [standing_of(record) for record in await transaction.fetch(STANDING)]
 
 
