@@ -8,12 +8,13 @@ import doctest
 import inspect
 import io
 import os
+import re
 import shlex
 import shutil
 import tempfile
 import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -22,6 +23,7 @@ import pytest
 from sybil import Example
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
+from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from tests.support.embedded import end_processes, query
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ PREFIX: Final = "HERMES_MEMORY_"
 SETTINGS: Final = ("hermes-memory.json", ".env")
 _COMPARISON: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _PRINTED: Final = "__printed__"
+_FINE: Final = frozenset({DONE, WORK_REMAINS})
+_REFUSAL: Final = re.compile(rf"^{COMMAND}[\w -]*: ", re.MULTILINE)
 
 Answer = TypeVar("Answer")
 
@@ -155,7 +159,7 @@ def run_console(example: Example) -> str | None:
     """Run the commands of a block and compare what they print, in the order on the page."""
     home: DocumentationHome = example.namespace["documentation"]
     with home.serving(example.namespace):
-        problems = [_difference(expected, _printed_by(command)) for command, expected in _commands(str(example.parsed))]
+        problems = [_problem(command, expected) for command, expected in _commands(str(example.parsed))]
     return "\n".join(problem for problem in problems if problem) or None
 
 
@@ -165,14 +169,26 @@ def _commands(block: str) -> Iterator[tuple[str, str]]:
         yield command, expected
 
 
-def _printed_by(command: str) -> str:
+def _problem(command: str, expected: str) -> str | None:
+    """Say in what a command differs from its page; one that fails must say so in what the page shows of it."""
+    code, printed = _carried_out(command)
+    if code not in _FINE and not _REFUSAL.search(expected):
+        return f"`{command}` ends with {code}, and the page does not show why:\n{printed}"
+    return _difference(expected, printed)
+
+
+def _carried_out(command: str) -> tuple[int, str]:
+    """Run a command; return its exit code and what it printed."""
     from hermes_memory.cli.main import main
 
     program, *arguments = (os.path.expandvars(part) for part in shlex.split(command, comments=True))
     assert program == COMMAND, f"only {COMMAND} is run here: fence other commands as shell-session"
-    with _captured() as printed, suppress(SystemExit):
-        main(arguments)
-    return printed.getvalue()
+    with _captured() as printed:
+        try:
+            code = main(arguments)
+        except SystemExit as end:  # so the parser ends, after a refusal and after --help
+            code = int(end.code or DONE)
+    return code, printed.getvalue()
 
 
 @contextmanager

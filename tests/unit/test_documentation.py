@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tests.support.page_scripts import page_script
 
 from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED
+from hermes_memory.cli.main import command_parser
 from hermes_memory.domain import errors
 from hermes_memory.settings import Settings
 
@@ -53,6 +55,8 @@ OLD_VERBS = ["migrate", "stats", "backfill", "prune", "cleanup", "remap", "insta
 OLD_TOOLS = ["recall_memory", "recall_conversation", "profile", "search", "remember", "forget"]
 _NAMED_TEST = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 _FENCED = re.compile(r"^( *)(```+).*?^\1\2$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^ *```(console|shell-session|shell|bash|ini)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_PROMPT = re.compile(r" *\$ ")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _SECOND_SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?]\)? [A-Z`*]")
 
@@ -156,6 +160,17 @@ def test_a_line_of_a_page_holds_one_sentence(page: Path) -> None:
     assert not [line for line in prose if _SECOND_SENTENCE.search(line)]
 
 
+def test_every_command_line_of_the_documentation_is_one_that_the_command_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = [(page.name, arguments) for page in PAGES for arguments in _command_lines(page)]
+
+    assert len(lines) > 50
+    assert not [f"{page}: {shlex.join(arguments)}" for page, arguments in lines if not _taken(arguments)], (
+        capsys.readouterr().err
+    )
+
+
 def test_the_readme_reads_the_same_on_a_package_index() -> None:
     """There, relative links and pictures lead nowhere: pages are named, by paths that exist."""
     text = _prose(CHECKOUT / "README.md")
@@ -168,6 +183,41 @@ def test_the_readme_reads_the_same_on_a_package_index() -> None:
 
 def _prose(page: Path) -> str:
     return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+def _command_lines(page: Path) -> Iterator[list[str]]:
+    """Yield the arguments of each call of the command in a page's blocks; what follows a prompt, where there is one."""
+    for kind, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in block.replace("\\\n", "").splitlines():
+            prompt = _PROMPT.match(line)
+            if prompt or kind not in ("console", "shell-session"):
+                yield from _calls(line[prompt.end() :] if prompt else line)
+
+
+def _calls(line: str) -> Iterator[list[str]]:
+    words = shlex.shlex(line, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    call: list[str] | None = None
+    first = True
+    for word in [*words, ";"]:
+        if set(word) <= set("();<>|&"):
+            if call is not None:
+                yield call
+            call, first = None, not set(word) & set("<>")
+        elif call is not None:
+            call.append(word)
+        elif first and word.rpartition("/")[2] == "hermes-memory":
+            call = []
+        else:
+            first = word in ("do", "then", "hermes") or bool(re.match(r"\w+=", word))
+
+
+def _taken(arguments: list[str]) -> bool:
+    try:
+        command_parser().parse_args(arguments)
+    except SystemExit as end:
+        return not end.code
+    return True
 
 
 def _rows(page: Path, heading: str) -> list[list[str]]:
