@@ -14,7 +14,7 @@ from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.settings import Settings
 from hermes_memory.settings.checking import check_file
 from hermes_memory.settings.effective import effective_settings
-from hermes_memory.settings.masking import MASK, masked_address
+from hermes_memory.settings.masking import MASK, masked, masked_address
 from hermes_memory.settings.origins import Source
 from hermes_memory.settings.places import line_in_json, line_in_yaml, line_of_variable
 from hermes_memory.settings.ranges import bounds_of, described
@@ -92,12 +92,52 @@ def test_schema_and_settings_take_the_same(home: Path, right: dict[str, Any]) ->
         ("postgresql://app:12?s3cr3t@db/memory", MASK),
         ("postgresql://app:s3cr3t@[db/memory", MASK),
         ("host=db user=app password=s3cr3t", MASK),
+        ("postgresql://app@db/m password=s3cr3t", MASK),
+        ("postgresql://app@db password=s3cr3t", MASK),
+        ("postgresql://app@db;password=s3cr3t/m", MASK),
+        ("postgresql://app@db/m;password=s3cr3t", MASK),
+        ("postgresql://app@db/m%20password%3Ds3cr3t", MASK),
+        ("postgresql://app@db/m?sslrootcert=a;password=s3cr3t", MASK),
+        ("postgresql://app@db/m?dbname=host%3Da%20password%3Ds3cr3t", MASK),
+        ("postgresql://app@db/m?user=a%3Bpassword%3As3cr3t", MASK),
+        ("postgresql://app@db/m?sslmode;s3cr3t=1", MASK),
+        (f"https://h/v1/sk-proj-s3cr3t{'abc0' * 10}", "https://h/v1/[redacted:api-key]"),
+        (f"https://hf_{'s3cr3tAB' * 5}.h/v1", "https://[redacted:huggingface-token].h/v1"),
         ("s3cr3t", MASK),
     ],
 )
 def test_an_address_is_shown_without_what_is_secret_in_it(address: str, shown: str) -> None:
     assert masked_address(address) == shown
     assert SECRET not in shown
+
+
+@pytest.mark.parametrize("name", ["EMBED_KEY", "openai_api_key", "_KEY2", "OLLAMA", "MY_TEAM_2_KEY"])
+def test_the_name_of_a_variable_is_shown(name: str) -> None:
+    assert masked("embed_api_key_env", name) == name
+
+
+@pytest.mark.parametrize("key", [f"hf_{'s3cr3tAB' * 5}", "AKIAIOSFODNN7EXAMPLE", "a1b2c3d4e5f60718", "x" * 40])
+def test_a_key_in_the_place_of_a_variables_name_is_not_shown(key: str) -> None:
+    assert masked("embed_api_key_env", key) == MASK
+
+
+def test_neither_people_nor_secrets_in_names_are_shown(home: Path) -> None:
+    aliases = {"errands": "sms:+15550100", "sms:+15550101": "chores", "bob@example.org": "work", "password": "hunter2"}
+    (home / "hermes-memory.json").write_text(
+        json.dumps({"identity_aliases": aliases, "allowed_themes": ["chores", "+15550102030"], "embed_model": "m"})
+    )
+    (home / ".env").write_text("HERMES_MEMORY_EMBED_MODEL=password:hunter2\n")
+    shown = {each.key: each.value for each in effective_settings()[1]}
+
+    assert shown["identity_aliases"] == {
+        "errands": "[contact 1]",
+        "[contact 2]": "chores",
+        "[contact 3]": "work",
+        "password": "[redacted:password]",
+    }
+    assert shown["allowed_themes"] == ["chores", "[contact 2]"]
+    assert shown["embed_model"] == "password:[redacted:password]"
+    assert shown["bench_patterns"] == list(Settings().bench_patterns)
 
 
 def test_each_setting_is_shown_with_the_place_that_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
