@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Final, assert_never
 
 from hermes_memory.adapters.postgres.administrator import Administrator
@@ -17,7 +18,7 @@ from hermes_memory.application.maintaining import Maintaining
 from hermes_memory.application.spool_desk import walk
 from hermes_memory.application.worker import call_aside
 from hermes_memory.bootstrap.administration import administered
-from hermes_memory.bootstrap.home import identity_policy, installation_secret
+from hermes_memory.bootstrap.home import identity_policy, installation_secret, utc_now
 from hermes_memory.bootstrap.spools import existing_spool
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import HostIdentity, resolve
@@ -35,9 +36,14 @@ ARRIVING: Final = (
     "{1!r}: run it again afterwards, it moves what came in"
 )
 GRANTS_STAY: Final = (
-    "{} grants name {!r} and stay as they are, since {!r} has memories of its own, which they would open too:"
-    " --with-grants carries them over"
+    "{} grants name {!r} and stay as they are, since {!r} has memories or grants of its own, and what they open would "
+    "be more: --with-grants carries them over"
 )
+OPENED: Final = (
+    "{} grants have {!r} as their source: whoever they name reads everything that comes there from {!r}, but what is "
+    "kept to a person or group (`hermes-memory grants list`)"
+)
+ON_TARGET: Final = "grants_on_to"
 SEALED: Final = (
     "what was sealed of {!r} stays proven under its old seals; its changes are sealed anew with those of {!r}"
 )
@@ -72,7 +78,9 @@ async def maintain(
         waiting = await call_aside(lambda: _waiting(settings, chore.source)) if isinstance(chore, Remap) else 0
         if waiting and isinstance(chore, Remap):
             return await work.preview([WAITING.format(waiting, chore.source), *notes])
-        return await (work.execute(notes) if execute else work.preview(notes))
+        opened = await _opened(administrator, chore)
+        report = await (work.execute(notes) if execute else work.preview(notes))
+        return replace(report, detail={**report.detail, **opened})
 
 
 def require_reachable(settings: Settings, theme: Theme) -> None:
@@ -115,11 +123,24 @@ async def _notes(administrator: Administrator, chore: Chore) -> list[str]:
     if not isinstance(chore, Remap):
         return []
     themes = {each.theme for each in await granting.themes()}
+    grants = [each.grant for each in await granting.grants()]
     notes = [] if chore.source in themes else [UNKNOWN.format(chore.source)]
-    named = [each for each in await granting.grants() if chore.source in {each.grant.reader, each.grant.source}]
-    if named and chore.target in themes and not chore.grants:
+    named = [grant for grant in grants if chore.source in {grant.reader, grant.source}]
+    known = {*themes, *(name for grant in grants for name in (grant.reader, grant.source))}
+    if named and chore.target in known and not chore.grants:
         notes.append(GRANTS_STAY.format(len(named), chore.source, chore.target))
+    if opened := (await _opened(administrator, chore))[ON_TARGET]:
+        notes.append(OPENED.format(opened, chore.target, chore.source))
     return [*notes, ARRIVING.format(chore.source, chore.target), SEALED.format(chore.source, chore.target)]
+
+
+async def _opened(administrator: Administrator, chore: Chore) -> dict[str, int]:
+    """Count the grants that hold on the theme that is moved to, and open what is moved there."""
+    if not isinstance(chore, Remap):
+        return {}
+    now = utc_now()
+    standing = await PostgresGranting(administrator).grants()
+    return {ON_TARGET: sum(each.grant.source == chore.target and not each.expired(now) for each in standing)}
 
 
 def _waiting(settings: Settings, theme: Theme) -> int:
