@@ -180,6 +180,30 @@ def test_a_theme_is_moved_under_any_spelling_and_found_by_its_new_name(database:
 
 
 @pytest.mark.usefixtures("served")
+def test_who_comes_to_read_what_moves_is_told_before_and_afterwards(database: Installation, typed: Command) -> None:
+    anyio.run(fill, database, talk("old", days=5))
+    admin = ("--admin-dsn", database.admin_dsn)
+    for reader, source in (("sales", "new"), ("support", "new"), ("old", "sales")):
+        require(typed("grants", "add", source, "--to", reader, *admin), DONE)
+    require(typed("grants", "add", "new", "--to", "late", "--days", "1", *admin), DONE)
+    anyio.run(
+        value,
+        database.admin_dsn,
+        "update hermes_memory.theme_grants set expires_at = now() - interval '1 day' where reader = 'late' returning 1",
+    )
+    foretold = require(typed("remap", "old", "new", "--json", *admin), WORK_REMAINS)
+    done = require(typed("remap", "old", "new", "--execute", "--json", *admin), DONE)
+    said = require(typed("remap", "old", "new", *admin), DONE)
+
+    for ran in (foretold, done):
+        assert ran.document["grants_on_to"] == 2
+        assert any("2 grants have 'new' as their source" in note for note in ran.document["notes"])
+        assert any("1 grants name 'old' and stay" in note for note in ran.document["notes"])
+        assert counts(ran).get("grants", 0) == 0
+    assert "2 grants have 'new' as their source" in said.out
+
+
+@pytest.mark.usefixtures("served")
 def test_nothing_moves_while_a_change_of_it_waits_in_the_home(database: Installation, typed: Command) -> None:
     anyio.run(fill, database, talk("old", days=5))
     half = open_local_half(Settings())

@@ -28,10 +28,12 @@ _EQUAL_TURN: Final[LiteralString] = """
  or exists (select from hermes_memory.conversations o
              where o.agent_identity = $2 and o.subject = t.subject and o.session_id = t.session_id
                and o.role = t.role and o.content_hash = t.content_hash and o.occurrence = t.occurrence))"""
-# A name that nobody has: what is granted to or from the old one may then be the new one's without widening anything.
+# A name that nobody has, and that no grant made beforehand names: what is granted to or from the old one may then be
+# the new one's without widening anything.
 _IS_NEW: Final[LiteralString] = """
 not exists (select from hermes_memory.memory_agents a where a.agent_identity = $2)
- and not exists (select from hermes_memory.memory_rows r where r.agent_identity = $2)"""
+ and not exists (select from hermes_memory.memory_rows r where r.agent_identity = $2)
+ and not exists (select from hermes_memory.theme_grants w where w.reader = $2 or w.source = $2)"""
 
 _COUNTS: Final[Mapping[str, LiteralString]] = {
     "entries": "select count(*) from hermes_memory.memory_entries t where t.agent_identity = $1 and $2::text <> ''",
