@@ -108,8 +108,8 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
     assert {(row["agent_identity"], bytes(row["subject"])) for row in by_content.values()} == {("desk", b"")}
     assert {row["origin"] for row in rows} == {"import"}
     assert sorted(reasons) == ["imported from markdown", "imported from mem0"]
-    assert '"capture_turns": false' in converted.out
-    assert "# ttl_days: nothing is deleted by age" in converted.out
+    assert json.loads(converted.out)["capture_turns"] is False, "what is printed is the file"
+    assert "# ttl_days: nothing is deleted by age" in converted.err
     assert "--config" in unnamed.err
     assert "there is no" in nowhere.err
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from hermes_memory.domain.errors import InvalidInput
 
 
 def print_settings(config: Path, *, as_json: bool) -> int:
-    """Print the settings to put into hermes-memory.json. 1: some values cannot be converted.
+    """Print the settings to put into hermes-memory.json, and beside them, on standard error, what was left out and why.
+
+    1: some values cannot be converted.
 
     Raises:
         InvalidInput: The file cannot be read, or holds no such settings.
@@ -25,9 +28,9 @@ def print_settings(config: Path, *, as_json: bool) -> int:
         return ERROR if found.refused else DONE
     print_json(found.settings)
     for key, why in found.dropped.items():
-        print(f"# {key}: {why}")
+        print(f"# {key}: {why}", file=sys.stderr)
     for key, why in found.refused.items():
-        print(f"# {key} could not be converted: {why}")
+        print(f"# {key} could not be converted: {why}", file=sys.stderr)
     return ERROR if found.refused else DONE
 
 
