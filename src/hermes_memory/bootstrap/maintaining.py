@@ -23,7 +23,7 @@ from hermes_memory.bootstrap.spools import existing_spool
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import HostIdentity, resolve
 from hermes_memory.domain.maintenance import Backfill, Chore, Cleanup, Prune, Remap, Report
-from hermes_memory.domain.model import DEFAULT_THEME, Theme
+from hermes_memory.domain.model import DEFAULT_THEME, Subject, Theme
 from hermes_memory.settings import Settings
 
 UNKNOWN: Final = "there is no theme {!r}: `hermes-memory themes` lists them"
@@ -126,8 +126,8 @@ async def _notes(administrator: Administrator, chore: Chore) -> list[str]:
     grants = [each.grant for each in await granting.grants()]
     notes = [] if chore.source in themes else [UNKNOWN.format(chore.source)]
     named = [grant for grant in grants if chore.source in {grant.reader, grant.source}]
-    known = {*themes, *(name for grant in grants for name in (grant.reader, grant.source))}
-    if named and chore.target in known and not chore.grants:
+    taken: set[Theme | Subject] = {*themes, *(name for grant in grants for name in (grant.reader, grant.source))}
+    if named and chore.target in taken and not chore.grants:
         notes.append(GRANTS_STAY.format(len(named), chore.source, chore.target))
     if opened := (await _opened(administrator, chore))[ON_TARGET]:
         notes.append(OPENED.format(opened, chore.target, chore.source))

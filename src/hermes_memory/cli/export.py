@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from hermes_memory.cli.progress import Progress
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import SINKS, Theme
 from hermes_memory.domain.themes import canonical_theme
+from hermes_memory.hermes.files import writing_atomically
 
 if TYPE_CHECKING:
     from hermes_memory.application.exporting.jsonl import Exported
@@ -85,16 +85,7 @@ def _export(
 
 def _to_file(path: Path, work: Callable[[BinaryIO], Exported]) -> Exported:
     """Let `work` write a file beside its place, and put it there once it is on the disk."""
-    part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    try:
-        with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
-            exported = work(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return exported
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"{path} is no regular file, and an export would take its place: name another one")
+    with writing_atomically(path, mode=0o600) as file:
+        return work(file)

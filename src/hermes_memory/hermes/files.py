@@ -1,10 +1,17 @@
-"""Writes small files so that a reader sees the old one or the new one, never half of either."""
+"""Writes files so that a reader sees the old one or the new one, never half of either."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, Final
+
+BUFFER_BYTES: Final = 1 << 16
+_NAME_KEPT: Final = 50
+"""Characters of a name that a file beside it begins with: the longest name has no room for more."""
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o644) -> None:
@@ -18,11 +25,25 @@ def write_atomically(path: Path, text: str, *, mode: int = 0o644) -> None:
     Raises:
         OSError: The directory cannot be written, or the disk is full. The old file is untouched.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with writing_atomically(path, mode=mode) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def writing_atomically(path: Path, *, mode: int) -> Iterator[BinaryIO]:
+    """Yield a file of a name of its own, which takes the place of `path` when the block ends, once it is on the disk.
+
+    Args:
+        path: As of `write_atomically`, and `mode` too.
+
+    Raises:
+        OSError: As `write_atomically`. The old file is untouched, as it is when the block raises anything.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:_NAME_KEPT]}.", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "wb", buffering=BUFFER_BYTES) as file:
             os.fchmod(file.fileno(), mode)
-            file.write(text)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
