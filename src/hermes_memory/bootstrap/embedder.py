@@ -14,6 +14,7 @@ from hermes_memory.adapters.embedding.quality import QualityEmbedder
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.ports.embedding import Embedder
 from hermes_memory.settings import Settings
+from hermes_memory.settings.masking import masked
 
 _HTTP: Mapping[str, Callable[..., Embedder]] = {
     "openai": OpenAIEmbedder,
@@ -45,7 +46,8 @@ def make_embedder(settings: Settings, secret: Callable[[str], str | None] = os.e
         model=settings.embed_model,
         dimension=settings.embed_dim,
         key=partial(secret, variable) if variable else None,
-        key_variable=variable or "",
+        # A key that was put in the place of its variable's name is told to nobody.
+        key_variable=variable if variable and masked("embed_api_key_env", variable) == variable else "",
         max_batch=settings.embed_batch,
         connections=settings.embed_parallel + 1,
     )
