@@ -170,7 +170,7 @@ def test_an_unknown_argument_is_named_with_the_nearest_known_one(sources: Home) 
 
 def test_a_name_like_no_other_is_answered_with_where_the_known_ones_stand(sources: Home) -> None:
     sources.variables(zzzzzzzz="1")
-    with pytest.raises(ConfigurationError, match=r"HERMES_MEMORY_ZZZZZZZZ.*configuration\.md"):
+    with pytest.raises(ConfigurationError, match=r"HERMES_MEMORY_ZZZZZZZZ.*config schema"):
         Settings()
 
 

@@ -21,6 +21,11 @@ SECRETS: Final = frozenset({"dsn", "subject_secret"})
 NEVER_QUOTED: Final = SECRETS | {"embed_api_key_env", "embed_url"}
 """Settings in whose place people write a secret by mistake."""
 
+OWN_EMBEDDERS: Final = frozenset({"local", "quality"})
+"""Embedders that run on this machine, with a model of their own."""
+ENDPOINT_EMBEDDERS: Final = frozenset({"openai", "ollama", "auto"})
+"""Embedders that need an endpoint's address, and its model's name and dimension. `none` is in neither."""
+
 
 def variable_of(key: str) -> str:
     """Return the environment variable of a setting.
@@ -36,8 +41,8 @@ def nearest(key: str, known: Iterable[str], spell: Callable[[str], str] = str) -
 
     >>> nearest("pool_sise", ["pool_size"])
     ": did you mean 'pool_size'?"
+    >>> nearest("colour", ["pool_size"])
+    '; `hermes-memory config schema` names the known ones'
     """
     close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
-    return (
-        f": did you mean '{spell(close[0])}'?" if close else "; see docs/reference/configuration.md for the known ones"
-    )
+    return f": did you mean '{spell(close[0])}'?" if close else "; `hermes-memory config schema` names the known ones"
