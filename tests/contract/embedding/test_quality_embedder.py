@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,6 +92,39 @@ class TestQualityEmbedder:
         assert len(process.encode(["hello"], question=True)) == 1
         process.close()
         assert process.pid is None
+
+    def test_a_process_that_is_being_started_again_while_it_is_closed_is_ended(
+        self, process: E5Process, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started: list[subprocess.Popen[bytes]] = []
+        start = subprocess.Popen
+
+        def closed_meanwhile(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+            started.append(start(*arguments, **options))
+            process.close()
+            return started[-1]
+
+        monkeypatch.setattr(subprocess, "Popen", closed_meanwhile)
+        with pytest.raises(OSError, match="closed"):
+            process.encode(["hello"], question=True)
+
+        assert [each.poll() for each in started] == [-signal.SIGKILL]
+        assert process.pid is None
+
+    def test_closing_ends_a_process_that_is_at_work_and_who_waits_for_it_is_told(self, process: E5Process) -> None:
+        process.encode(["hello"], question=True)
+        pid = process.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(process.encode, ["hello"], question=True)
+            while not asked.running():
+                time.sleep(0.001)
+            process.close()
+            error = asked.exception(timeout=PATIENCE)
+
+        assert isinstance(error, OSError | ValueError)
+        assert not alive(pid)
 
     def test_its_process_gets_no_secret_of_the_environment_and_imports_nothing_of_ours(
         self, process: E5Process, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hermes_memory.adapters.embedding.worker import Worker
+from hermes_memory.adapters.embedding.worker import Worker, WorkerClosed
 
 
 class Encoder(Protocol):
@@ -26,7 +26,7 @@ class Encoder(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Let go of what it holds, for good. Any thread may call, also while texts are embedded, and again."""
         ...
 
 
@@ -45,6 +45,7 @@ class SharedModel:
         self.holders = 0
         self._load = load
         self._encoder: Encoder | None = None
+        self._closed = False
 
     def encode(self, texts: Sequence[str], *, question: bool) -> list[list[float]]:
         """Return the vectors of texts, loading the model when it is not loaded. For the worker's thread only.
@@ -53,17 +54,28 @@ class SharedModel:
             ImportError: The package is broken.
             OSError: Its weights cannot be read, or it does not answer any more.
             ValueError: Its weights are damaged.
+            WorkerClosed: Nobody uses it any more.
         """
-        if self._encoder is None:
-            self._encoder = self._load()
-        return self._encoder.encode(texts, question=question)
+        encoder = self._encoder
+        if encoder is None:
+            encoder = self._encoder = self._load()
+        # Loading may take longer than closing waits for. Each of the two says what it did before it looks at the other,
+        # so one of them closes what was loaded; that both do is no harm.
+        if self._closed:
+            self._encoder = None
+            encoder.close()
+            raise WorkerClosed(f"{self.name} is closed")
+        return encoder.encode(texts, question=question)
 
     async def aclose(self) -> None:
         """End the thread and let the model go."""
-        await self.worker.aclose()
-        encoder, self._encoder = self._encoder, None
-        if encoder is not None:
-            encoder.close()
+        try:
+            await self.worker.aclose()
+        finally:
+            self._closed = True
+            encoder, self._encoder = self._encoder, None
+            if encoder is not None:
+                encoder.close()
 
 
 class _Process:

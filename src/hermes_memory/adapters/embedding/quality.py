@@ -63,12 +63,13 @@ class QualityEmbedder(MachineEmbedder):
 
 
 class E5Process:
-    """`Encoder` over a process of `e5_process`, started when it is needed. For one thread."""
+    """`Encoder` over a process of `e5_process`, started when it is needed. One thread embeds, any may close."""
 
     def __init__(self, *, patience: float = PATIENCE) -> None:
         self._patience = patience
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
+        self._closed = False
 
     @property
     def pid(self) -> int | None:
@@ -81,29 +82,38 @@ class E5Process:
         try:
             return self._ask(process, texts, question=question)
         except BaseException:
-            self.close()  # whatever it would still answer belongs to this request, and to none after it
+            self._end()  # whatever it would still answer belongs to this request, and to none after it
             raise
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, also one that is being started, and start no other."""
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
+        if process is not None:
+            self._stop(process)
+
+    def _stop(self, process: subprocess.Popen[bytes]) -> None:
+        if self._owner != os.getpid():
+            process.returncode = 0  # the parent's child: not ours to wait for, or to be warned of
+        else:
+            process.kill()  # it holds nothing that could be lost
+            process.wait()
+        # Only now: a thread that reads from it is told of its end, and reads from no file that has its number next.
         for stream in (process.stdin, process.stdout):
             with suppress(OSError):
                 cast("IO[bytes]", stream).close()
-        if self._owner != os.getpid():
-            process.returncode = 0  # the parent's child: not ours to wait for, or to be warned of
-            return
-        process.kill()  # it holds nothing that could be lost
-        process.wait()
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and (self._owner != os.getpid() or self._process.poll() is not None):
-            self.close()
-        if self._process is None:
+        process = self._process
+        if process is not None and (self._owner != os.getpid() or process.poll() is not None):
+            self._end()
+            process = None
+        if process is None:
             self._owner = os.getpid()
-            self._process = subprocess.Popen(  # noqa: S603 - our own program, no shell
+            process = self._process = subprocess.Popen(  # noqa: S603 - our own program, no shell
                 [sys.executable, "-I", e5_process.__file__, str(os.getpid()), *_directories()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -112,7 +122,11 @@ class E5Process:
                 start_new_session=True,  # Ctrl-C is for the agent, which ends it in its own way
                 bufsize=0,
             )
-        return self._process
+        if self._closed:  # looked at once the process is known, as `close` says it before it looks for one
+            self._process = None
+            self._stop(process)
+            raise BrokenPipeError("the model's process was closed")
+        return process
 
     def _ask(self, process: subprocess.Popen[bytes], texts: Sequence[str], *, question: bool) -> list[list[float]]:
         until = time.monotonic() + self._patience
@@ -132,7 +146,7 @@ class E5Process:
     def _read(self, process: subprocess.Popen[bytes], count: int, until: float) -> bytes:
         stream = cast("IO[bytes]", process.stdout)
         found = b""
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:  # other kinds never tell of a stream that was closed meanwhile
             selector.register(stream, selectors.EVENT_READ)
             while len(found) < count:
                 if not selector.select(max(0.0, until - time.monotonic())):
