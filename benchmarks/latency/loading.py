@@ -36,7 +36,7 @@ async def load_ours(settings: Settings, rows: Sequence[Text], vectors: Vectors) 
             await memory.services.deliverer.drained(timeout=PATIENCE)
         known, queue = by_content(rows), memory.services.queue
         while jobs := await queue.claim(BATCH, lease=PATIENCE):
-            await queue.complete({job.row: [vectors.of(known[job.text])] for job in jobs}, jobs)
+            await queue.complete({job: [vectors.of(known[job.text])] for job in jobs})
 
 
 async def _store(memory: Memory, row: Text) -> None:

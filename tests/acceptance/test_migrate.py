@@ -183,7 +183,7 @@ async def test_a_generation_made_later_lets_all_rows_stored_before_wait_for_it(e
         await _migrate(empty, generation=MODEL)
 
         (job,) = await store.queue.claim(10, lease=60)
-        await store.queue.complete({job.row: [(1.0, 0.0, 0.0, 0.0)]}, [job])
+        await store.queue.complete({job: [(1.0, 0.0, 0.0, 0.0)]})
         assert dict(await store.search.cosines(DESK, [job.row], (1.0, 0, 0, 0), timeout=PATIENCE)) == {
             job.row: pytest.approx(1.0, abs=1e-3)
         }
@@ -194,7 +194,7 @@ async def test_another_generation_is_filled_beside_the_one_in_use_until_it_is_ac
     await _migrate(empty, generation=MODEL)
     async with empty.under_test() as store:
         row = await stored(store, add("a note"))
-        await store.queue.complete({row: [east]}, await store.queue.claim(10, lease=60))
+        await store.queue.complete({job: [east] for job in await store.queue.claim(10, lease=60)})
 
         report = await _migrate(empty, generation=("next", 2))
         models = await empty.administer("select count(*) from hermes_memory.embedding_models")
@@ -206,7 +206,7 @@ async def test_another_generation_is_filled_beside_the_one_in_use_until_it_is_ac
         await empty.administer("do $$ begin perform hermes_memory.activate_generation(2); end $$")
         (job,) = await store.queue.claim(10, lease=60)
         assert (job.row, job.generation) == (row, 2)
-        await store.queue.complete({row: [(0.0, 1.0)]}, [job])
+        await store.queue.complete({job: [(0.0, 1.0)]})
         assert set(await store.search.cosines(DESK, [row], (0.0, 1.0), timeout=PATIENCE)) == {row}
         assert dict(await store.search.cosines(DESK, [row], east, timeout=PATIENCE)) == {}
         # Who has not noticed yet compares its questions with the vectors of its own model, as long as they are kept.

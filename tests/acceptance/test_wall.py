@@ -145,7 +145,7 @@ async def template(server: TestServer) -> AsyncIterator[Installation]:
                     await deliver(store, *(add(content, caller) for content in contents), delegation)
                     await deliver(store, record(*(said(content) for content in contents), caller=caller))
             jobs = await store.queue.claim(1_000, lease=60)
-            await store.queue.complete({job.row: [(1.0, 0.0, 0.0, 0.0)] for job in jobs}, jobs)
+            await store.queue.complete({job: [(1.0, 0.0, 0.0, 0.0)] for job in jobs})
             for theme in (MARKETING, SALES):
                 await deliver(store, add("waits for its vector", Caller(theme=theme, subject=ANA)))
         await installation.grant(MARKETING, SALES)

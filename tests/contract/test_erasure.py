@@ -132,7 +132,7 @@ async def world(database: Installation, store: PostgresStore) -> dict[str, RowId
         await granting.add(Grant(reader=ANA, source=MARKETING))
         await granting.add(Grant(reader=SUPPORT, source=MARKETING))
     jobs = await store.queue.claim(60, lease=60)
-    await store.queue.complete({job.row: [(1.0, 0.0, 0.0, 0.0)] for job in jobs}, jobs)
+    await store.queue.complete({job: [(1.0, 0.0, 0.0, 0.0)] for job in jobs})
     names = ("ana", "ben", "tea", "launch", "solo", "talk", "plain")
     return {name: outcome.row for name, outcome in zip(names, made, strict=True) if outcome.row}
 
@@ -251,7 +251,7 @@ async def test_a_vector_that_was_under_way_is_not_stored_for_what_was_erased(dat
         await world(database, store)
         jobs = await store.queue.claim(1_000, lease=60)
         await eraser.erase(WholeSession(session=TALK))
-        await store.queue.complete({job.row: [(0.0, 1.0, 0.0, 0.0)] for job in jobs}, jobs)
+        await store.queue.complete({job: [(0.0, 1.0, 0.0, 0.0)] for job in jobs})
         left = await eraser.count(WholeSession(session=TALK))
     orphans = await database.administer("""
         select count(*) from hermes_memory.turn_vectors_g1 v

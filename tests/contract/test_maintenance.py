@@ -51,6 +51,7 @@ BETWEEN: Final = datetime(2022, 1, 1, tzinfo=UTC)
 LATELY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 MOVE: Final = Remap(source=OLD, target=NEW)
 CHUNK: Final = (1.0, 0.0, 0.0, 0.0)
+OTHER: Final = (0.0, 1.0, 0.0, 0.0)
 STALE: Final = """
 select count(*) from hermes_memory.turn_vectors_g1 v
  where not exists (select from hermes_memory.conversations c
@@ -132,7 +133,7 @@ async def flaws(database: Installation, heads: Sequence[Head] = ()) -> list[Flaw
 
 async def embed(store: PostgresStore) -> None:
     while jobs := await store.queue.claim(200, lease=60):
-        await store.queue.complete({job.row: [CHUNK] for job in jobs}, jobs)
+        await store.queue.complete({job: [CHUNK] for job in jobs})
 
 
 async def found(store: PostgresStore, word: str, caller: Caller) -> set[str]:
@@ -458,7 +459,7 @@ async def test_a_move_taken_back_half_way_leaves_no_word_twice_in_the_index(
     assert await database.administer(MISCOUNTED) == 0
 
 
-async def test_rows_of_one_id_in_two_themes_all_come_to_wait_again(database: Installation) -> None:
+async def test_rows_of_one_id_in_two_themes_all_wait_again_and_get_each_its_own_vector(database: Installation) -> None:
     entries, turns = [stamp(), stamp()], [stamp(), stamp()]
     async with database.store() as store:
         for theme in (OLD, NEW):
@@ -472,9 +473,16 @@ async def test_rows_of_one_id_in_two_themes_all_come_to_wait_again(database: Ins
         await database.administer("delete from hermes_memory.embedding_jobs")
         _, done = await foretold_and_done(database, lambda: Backfilling(Backfill(), rows=1))
         jobs = await store.queue.claim(10, lease=60)
+        await store.queue.complete({job: [CHUNK if job.theme == OLD else OTHER] for job in jobs})
+        cosines = {
+            theme: await store.search.cosines(of(theme), [job.row for job in jobs], CHUNK, timeout=60)
+            for theme in (OLD, NEW)
+        }
 
     assert done == {"queued": 8}
     assert len({job.row for job in jobs}) == 4
+    assert sorted(cosines[OLD].values()) == pytest.approx([1.0] * 4, abs=2e-3)
+    assert sorted(cosines[NEW].values()) == pytest.approx([0.0] * 4, abs=2e-3)
     assert {(job.theme, job.text) for job in jobs} == {
         (theme, f"{kind} {n}") for theme in (OLD, NEW) for kind in ("note", "turn") for n in range(2)
     }

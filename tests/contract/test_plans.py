@@ -177,7 +177,7 @@ async def _embeds(place: Installation, store: PostgresStore) -> None:
          where ctid = '(0,1)'""")
     jobs = await queue.claim(8, lease=60.0)
     await queue.hold(jobs[:2], 60.0)
-    await queue.complete({job.row: [VECTOR] for job in jobs[:2]}, jobs[:2])
+    await queue.complete({job: [VECTOR] for job in jobs[:2]})
     await queue.postpone(jobs[2:4], 1.0)
     await queue.park(jobs[4], "refused")
     await queue.backlog()

@@ -79,7 +79,7 @@ async def installation(server: TestServer) -> AsyncIterator[Installation]:
                 ]
             )
             while jobs := await store.queue.claim(500, lease=60):
-                await store.queue.complete({job.row: [[chance.gauss(0, 1) for _ in range(4)]] for job in jobs}, jobs)
+                await store.queue.complete({job: [[chance.gauss(0, 1) for _ in range(4)]] for job in jobs})
         await place.administer("analyze")
         yield place
 
@@ -316,8 +316,8 @@ async def test_the_parts_of_long_texts_leave_room_in_the_graph_for_other_rows(se
         await store.delivery.apply([add(f"a short note, {number}") for number in range(20)])
         near, less_near = (1.0, 0.0, 0.0, 0.0), (1.0, 0.3, 0.0, 0.0)
         jobs = await store.queue.claim(500, lease=60)
-        vectors = {job.row: [near] * 40 if "many parts" in job.text else [less_near] for job in jobs}
-        await store.queue.complete(vectors, jobs)
+        vectors = {job: [near] * 40 if "many parts" in job.text else [less_near] for job in jobs}
+        await store.queue.complete(vectors)
         hits = await store.search.by_vector(DESK, ENTRIES, near, limit=20, timeout=PATIENCE)
 
     assert len({hit.row.id for hit in hits}) == len(hits) == 20

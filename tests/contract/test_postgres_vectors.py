@@ -174,5 +174,5 @@ async def _grow(store: PostgresStore, count: int, *, seed: int) -> list[RowId]:
     chance = random.Random(seed)
     outcomes = await store.delivery.apply([add(f"note {seed}, {number}") for number in range(count)])
     jobs = await store.queue.claim(count, lease=PATIENCE)
-    await store.queue.complete({job.row: [[chance.random() for _ in range(4)]] for job in jobs}, jobs)
+    await store.queue.complete({job: [[chance.random() for _ in range(4)]] for job in jobs})
     return [outcome.row for outcome in outcomes if outcome.row is not None]

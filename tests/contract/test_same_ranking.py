@@ -102,7 +102,7 @@ async def _fill(store: Store, corpus: Sequence[Remembered], embedder: LocalEmbed
         await store.delivery.apply([_operation(theme.name, each) for each in theme.memories])
     while jobs := await store.queue.claim(200, lease=600.0):
         vectors = await embedder.embed_documents([job.text for job in jobs], timeout=PATIENCE)
-        await store.queue.complete({job.row: [v] for job, v in zip(jobs, vectors, strict=True)}, jobs)
+        await store.queue.complete({job: [v] for job, v in zip(jobs, vectors, strict=True)})
     active = await store.queue.active()
     assert active is not None
     await store.queue.calibrate(active.number, unrelated=UNRELATED, related=RELATED)

@@ -59,12 +59,12 @@ async def test_vectors_are_stored_without_waiting_for_a_row_that_is_being_change
         async with other.transaction():
             await hold(other, held)
             with anyio.fail_after(GUARD):
-                await store.queue.complete({job.row: [VECTOR] for job in jobs}, jobs)
+                await store.queue.complete({job: [VECTOR] for job in jobs})
             meanwhile = await store.queue.backlog()
         with anyio.fail_after(GUARD):
             while not (again := await store.queue.claim(PLENTY, lease=LONG)):
                 await anyio.sleep(0.1)
-        await store.queue.complete({job.row: [VECTOR] for job in again}, again)
+        await store.queue.complete({job: [VECTOR] for job in again})
 
         assert meanwhile.waiting == 1
         assert [job.row for job in again] == [row_id(held.stamp.operation)]

@@ -207,9 +207,9 @@ class FaultyQueue:
         self.leases.append(lease)
         return await self._queue.claim(limit, lease=lease)
 
-    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[EmbeddingJob, PartVectors]) -> None:
         await self.completing.meet()
-        await self._queue.complete(vectors, jobs)
+        await self._queue.complete(vectors)
 
     async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         self.held += [(job.text, seconds) for job in jobs]

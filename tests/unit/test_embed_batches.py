@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -19,11 +20,12 @@ from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.domain.errors import StoreUnavailable
 from hermes_memory.domain.model import Kind, RowId
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob
-from hermes_memory.testing.making import MARKETING, add
+from hermes_memory.testing.making import MARKETING, SALES, add
 
 POLICY = ChunkPolicy(tokens=64, overlap=0)
 LONG = "a word and another one. " * 60
 VECTOR = [1.0, 0.0]
+OTHER = [0.0, 1.0]
 
 
 def job(text: str = "a note", *, attempts: int = 0) -> EmbeddingJob:
@@ -90,10 +92,19 @@ def test_a_row_is_what_the_worst_of_its_parts_is() -> None:
         ],
     )
 
-    assert dict(found.done) == {jobs[0].row: [VECTOR] * parts}
+    assert dict(found.done) == {jobs[0]: [VECTOR] * parts}
     assert list(found.refused) == [(jobs[1], "400")]
     assert list(found.suspect) == [(jobs[2], "500")]
     assert list(found.untried) == [jobs[3]]
+
+
+def test_rows_of_one_id_in_two_themes_get_each_its_own_vector() -> None:
+    one = job("a note")
+    jobs = [one, replace(one, theme=SALES, text="another note")]
+    (batch,) = packed(jobs, POLICY, 1_000)
+    found = sort_out(batch, [VECTOR, OTHER])
+
+    assert dict(found.done) == {jobs[0]: [VECTOR], jobs[1]: [OTHER]}
 
 
 class Clock:
@@ -130,6 +141,16 @@ async def test_what_is_held_is_renewed_until_it_is_forgotten(queue: FaultyQueue)
             tasks.cancel_scope.cancel()
 
     assert set(queue.held) == {(jobs[0].text, 0.06)}
+
+
+async def test_rows_of_one_id_in_two_themes_are_held_apart(queue: FaultyQueue) -> None:
+    leases = Leases(queue, 15.0)
+    one = job("over")
+    leases.take([one, replace(one, theme=SALES, text="held still")])
+    leases.forget([one])
+    await leases.give_all_back()
+
+    assert queue.held == [("held still", 0.0)]
 
 
 async def test_a_store_that_is_away_or_a_defect_does_not_end_the_renewals(queue: FaultyQueue) -> None:

@@ -49,7 +49,7 @@ class Bench(InProcess):
         jobs = await self.store.queue.claim(1_000, lease=60.0) if embed else ()
         if jobs and self.embedder:
             vectors = await self.embedder.embed_documents([job.text for job in jobs], timeout=GUARD)
-            await self.store.queue.complete({job.row: [v] for job, v in zip(jobs, vectors, strict=True)}, jobs)
+            await self.store.queue.complete({job: [v] for job, v in zip(jobs, vectors, strict=True)})
         return [outcome.row for outcome in outcomes if outcome.row]
 
     def view(self, caller: Caller = DESK) -> View:

@@ -38,14 +38,14 @@ class StumblingQueue:
     async def claim(self, limit: int, *, lease: float) -> Sequence[EmbeddingJob]:
         return await self._queue.claim(limit, lease=lease)
 
-    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
-        if self._refused in vectors:
+    async def complete(self, vectors: Mapping[EmbeddingJob, PartVectors]) -> None:
+        if self._refused in {job.row for job in vectors}:
             self.tried += 1
             if self.tried <= self._times:
                 raise StoreUnavailable("the database refuses work for now")
         else:
             await anyio.sleep(0.05)  # still under way when the other one fails
-        await self._queue.complete(vectors, jobs)
+        await self._queue.complete(vectors)
 
     async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         await self._queue.hold(jobs, seconds)

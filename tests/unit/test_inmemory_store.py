@@ -103,7 +103,7 @@ async def test_a_vector_of_another_dimension_is_refused_and_none_of_its_batch_is
     jobs = await store.queue.claim(9, lease=1.0)
 
     with pytest.raises(InvalidInput, match="dimension"):
-        await store.queue.complete({jobs[0].row: [(1.0, 0.0)], jobs[1].row: [(1.0,)]}, jobs)
+        await store.queue.complete({jobs[0]: [(1.0, 0.0)], jobs[1]: [(1.0,)]})
 
     assert (await store.inspector.counts())["vectors"] == 0
 
@@ -112,7 +112,7 @@ async def test_a_vector_without_a_direction_is_near_to_nothing() -> None:
     store = InMemoryStore(analyze=words, generation=GENERATION)
     await store.delivery.apply([note(1, "one")])
     jobs = await store.queue.claim(9, lease=1.0)
-    await store.queue.complete({jobs[0].row: [(1.0, 0.0)]}, jobs)
+    await store.queue.complete({jobs[0]: [(1.0, 0.0)]})
 
     cosines = await store.search.cosines(Caller(theme=LAB), [jobs[0].row], (0.0, 0.0), timeout=1.0)
 

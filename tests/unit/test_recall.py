@@ -67,7 +67,7 @@ class Bench(InProcess):
         jobs = await self.store.queue.claim(1_000, lease=60.0)
         if jobs and self.embedder:
             vectors = await self.embedder.embed_documents([job.text for job in jobs], timeout=GUARD)
-            await self.store.queue.complete({job.row: [v] for job, v in zip(jobs, vectors, strict=True)}, jobs)
+            await self.store.queue.complete({job: [v] for job, v in zip(jobs, vectors, strict=True)})
 
     async def ask(self, query: str = "vault", **changes: Any) -> RecallResult:
         wanted = RecallRequest(caller=DESK, query=query, space=CURRENT, limit=10, timeout=GUARD)

@@ -30,7 +30,6 @@ from hermes_memory.domain.errors import (
     SchemaNotApplied,
     StoreUnavailable,
 )
-from hermes_memory.domain.model import RowId
 from hermes_memory.ports.embedding import Embedder, EmbeddingJob, EmbeddingQueue, Generation, PartVectors
 
 __all__ = ["PROBE", "EmbedCounts", "EmbedStage"]
@@ -320,7 +319,7 @@ class EmbedStage:
 
     async def _settle(self, found: Sorted, batch: Batch) -> None:
         if found.done:
-            await self._complete(found.done, [job for job in batch.jobs if job.row in found.done])
+            await self._complete(found.done)
         for job, reason in found.refused:
             await self._park(job, reason)
         for job, reason in found.suspect:
@@ -335,25 +334,25 @@ class EmbedStage:
         if jobs:
             await self._leases.give_back(jobs)
 
-    async def _complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
+    async def _complete(self, vectors: Mapping[EmbeddingJob, PartVectors]) -> None:
         """Store vectors; they are tried again before they are given up, since making them costs more."""
         self._unstored += 1
         try:
-            await self._store(vectors, jobs)
+            await self._store(vectors)
         finally:
             self._unstored -= 1
-        self.counts.embedded += len(jobs)
+        self.counts.embedded += len(vectors)
 
-    async def _store(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
+    async def _store(self, vectors: Mapping[EmbeddingJob, PartVectors]) -> None:
         for pause in STORE_PAUSES:
             try:
                 async with self._storing:
-                    return await self._queue.complete(vectors, jobs)
+                    return await self._queue.complete(vectors)
             except StoreUnavailable as error:
                 _note(error)
                 await anyio.sleep(pause)
         async with self._storing:
-            return await self._queue.complete(vectors, jobs)
+            return await self._queue.complete(vectors)
 
     async def _try_later(self, job: EmbeddingJob, reason: str) -> None:
         if job.attempts >= len(BACKOFF):

@@ -9,7 +9,6 @@ from typing import Final
 from hermes_memory.application.embed_calls import Answer, Refused, Unanswered
 from hermes_memory.domain.chunks import ChunkPolicy, tokens
 from hermes_memory.domain.embedded_text import embedded_parts
-from hermes_memory.domain.model import RowId
 from hermes_memory.ports.embedding import EmbeddingJob, PartVectors
 
 CALL_TOKENS: Final = 16_384
@@ -42,7 +41,7 @@ class Sorted:
         untried: Rows that nothing is known about.
     """
 
-    done: Mapping[RowId, PartVectors]
+    done: Mapping[EmbeddingJob, PartVectors]
     refused: Sequence[tuple[EmbeddingJob, str]]
     suspect: Sequence[tuple[EmbeddingJob, str]]
     untried: Sequence[EmbeddingJob]
@@ -70,7 +69,7 @@ def packed(jobs: Sequence[EmbeddingJob], policy: ChunkPolicy, size: int) -> Iter
 
 def sort_out(batch: Batch, answers: Sequence[Answer]) -> Sorted:
     """Judge each row by the answers to its parts: one part refused is a row refused."""
-    done: dict[RowId, PartVectors] = {}
+    done: dict[EmbeddingJob, PartVectors] = {}
     refused: list[tuple[EmbeddingJob, str]] = []
     suspect: list[tuple[EmbeddingJob, str]] = []
     untried: list[EmbeddingJob] = []
@@ -84,7 +83,7 @@ def sort_out(batch: Batch, answers: Sequence[Answer]) -> Sorted:
         elif any(isinstance(answer, Unanswered) for answer in own):
             untried.append(job)
         else:
-            done[job.row] = [answer for answer in own if not isinstance(answer, Refused | Unanswered)]
+            done[job] = [answer for answer in own if not isinstance(answer, Refused | Unanswered)]
     return Sorted(done=done, refused=refused, suspect=suspect, untried=untried)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 
 from hermes_memory.domain.errors import HermesMemoryError
-from hermes_memory.domain.model import RowId
+from hermes_memory.domain.model import RowId, Theme
 from hermes_memory.ports.embedding import EmbeddingJob, EmbeddingQueue
 
 logger = logging.getLogger(__name__)
+
+_Key: TypeAlias = tuple[int, Theme, RowId]
 
 DEFAULT_LEASE: Final = 15.0
 """Seconds; the rows of a worker that is killed wait for that long."""
@@ -32,17 +34,17 @@ class Leases:
         """Hold jobs for `seconds` at a time."""
         self._queue = queue
         self.seconds = seconds
-        self._held: dict[tuple[int, RowId], tuple[EmbeddingJob, float]] = {}
+        self._held: dict[_Key, tuple[EmbeddingJob, float]] = {}
 
     def take(self, jobs: Sequence[EmbeddingJob]) -> None:
         """Note jobs that were just claimed for `seconds`."""
         now = anyio.current_time()
-        self._held.update({(job.generation, job.row): (job, now) for job in jobs})
+        self._held.update({_key(job): (job, now) for job in jobs})
 
     def forget(self, jobs: Sequence[EmbeddingJob]) -> None:
         """Hold jobs no longer: they are over, or somebody gave them back."""
         for job in jobs:
-            self._held.pop((job.generation, job.row), None)
+            self._held.pop(_key(job), None)
 
     async def give_back(self, jobs: Sequence[EmbeddingJob]) -> None:
         """Hold jobs no longer, and let others have them at once."""
@@ -73,3 +75,7 @@ class Leases:
                 await self._queue.hold(jobs, 0.0)
             except HermesMemoryError as error:
                 logger.debug("rows wait", extra={"action": "embed.lease", "cause": type(error).__name__})
+
+
+def _key(job: EmbeddingJob) -> _Key:
+    return job.generation, job.theme, job.row

@@ -135,10 +135,11 @@ class EmbeddingQueue(Protocol):
         """Keep claimed jobs for so many seconds from now, or give them back with 0. No attempt is counted."""
         ...
 
-    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[EmbeddingJob, PartVectors]) -> None:
         """Store the vectors of claimed jobs and end the jobs. Rows changed or gone meanwhile are passed over.
 
-        So are jobs without a vector. The parts of a row come to stand together, and in the place of all it had before.
+        So are jobs without a vector. Vectors go by their job, since rows of two themes may have one id. The parts of a
+        row come to stand together, and in the place of all it had before.
         Completing again changes nothing.
         """
         ...

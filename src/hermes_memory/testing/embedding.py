@@ -22,7 +22,7 @@ SOUTH: Final[Sequence[float]] = (0.0, -1.0, 0.0, 0.0)
 async def embed_waiting(store: StoreUnderTest, vector: Sequence[float]) -> None:
     """Give every row that waits the same vector."""
     jobs = await store.queue.claim(PLENTY, lease=LONG)
-    await store.queue.complete({job.row: [vector] for job in jobs}, jobs)
+    await store.queue.complete({job: [vector] for job in jobs})
 
 
 async def cosine_found(store: StoreUnderTest, row: RowId, vector: Sequence[float]) -> float | None:

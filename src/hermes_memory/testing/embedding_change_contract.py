@@ -29,7 +29,7 @@ class EmbeddingChangeContract:
         stale = await store.queue.claim(PLENTY, lease=LONG)
         await deliver(store, replace(ById(id=row), "new words"))
 
-        await store.queue.complete({row: [EAST]}, stale)
+        await store.queue.complete({job: [EAST] for job in stale})
 
         assert await cosine_found(store, row, EAST) is None
         (fresh,) = await store.queue.claim(PLENTY, lease=LONG)
@@ -43,7 +43,7 @@ class EmbeddingChangeContract:
         await deliver(store, replace(ById(id=row), "new words"))
         await embed_waiting(store, NORTH)
 
-        await store.queue.complete({row: [EAST]}, stale)
+        await store.queue.complete({job: [EAST] for job in stale})
 
         assert await cosine_found(store, row, NORTH) == pytest.approx(1.0, abs=2e-3)
 
@@ -61,7 +61,7 @@ class EmbeddingChangeContract:
         claimed = await store.queue.claim(PLENTY, lease=LONG)
 
         await deliver(store, remove(ById(id=row)))
-        await store.queue.complete({row: [EAST]}, claimed)
+        await store.queue.complete({job: [EAST] for job in claimed})
 
         counts = await store.inspector.counts()
         assert (counts["vectors"], counts["waiting"]) == (0, 0)
@@ -80,7 +80,7 @@ class EmbeddingChangeContract:
         assert replaced.row is not None
         assert removed.row is not None
         jobs = await store.queue.claim(PLENTY, lease=LONG)
-        await store.queue.complete({job.row: [NORTH, EAST, NORTH] for job in jobs}, jobs)
+        await store.queue.complete({job: [NORTH, EAST, NORTH] for job in jobs})
 
         await deliver(store, replace(ById(id=replaced.row), "new words"), remove(ById(id=removed.row)))
 
@@ -91,9 +91,9 @@ class EmbeddingChangeContract:
     async def test_a_text_embedded_again_in_fewer_parts_keeps_none_of_the_old_ones(self, store: StoreUnderTest) -> None:
         row = await stored(store, add("a long note"))
         jobs = await store.queue.claim(PLENTY, lease=LONG)
-        await store.queue.complete({row: [NORTH, NORTH, EAST]}, jobs)
+        await store.queue.complete({job: [NORTH, NORTH, EAST] for job in jobs})
 
-        await store.queue.complete({row: [NORTH]}, jobs)
+        await store.queue.complete({job: [NORTH] for job in jobs})
 
         assert await cosine_found(store, row, EAST) == pytest.approx(0.0, abs=2e-3)
 

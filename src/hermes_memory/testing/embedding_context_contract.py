@@ -92,7 +92,7 @@ class EmbeddingContextContract:
         assert await cosine_found(store, third, EAST) == pytest.approx(1.0, abs=2e-3)
         waiting = await _waiting(store)
         assert {row: (job.context, job.text) for row, job in waiting.items()} == {second: ("", ANSWER)}
-        await store.queue.complete({second: [NORTH]}, list(waiting.values()))
+        await store.queue.complete({waiting[second]: [NORTH]})
         assert await cosine_found(store, second, NORTH) == pytest.approx(1.0, abs=2e-3)
 
     async def test_a_vector_with_words_of_a_turn_erased_meanwhile_is_not_stored(self, store: StoreUnderTest) -> None:
@@ -100,7 +100,7 @@ class EmbeddingContextContract:
         claimed = await store.queue.claim(PLENTY, lease=LONG)
 
         await store.erase_turn(first)
-        await store.queue.complete({job.row: [EAST] for job in claimed}, claimed)
+        await store.queue.complete({job: [EAST] for job in claimed})
 
         assert await cosine_found(store, first, EAST) is None
         assert await cosine_found(store, second, EAST) is None

@@ -109,18 +109,18 @@ class EmbeddingQueueContract:
         assert (await store.inspector.counts())["vectors"] == 1
 
     async def test_completing_twice_is_completing_once(self, store: StoreUnderTest) -> None:
-        row = await stored(store, add("a note"))
+        await stored(store, add("a note"))
         jobs = await store.queue.claim(PLENTY, lease=LONG)
 
-        await store.queue.complete({row: [EAST]}, jobs)
-        await store.queue.complete({row: [EAST]}, jobs)
+        await store.queue.complete({job: [EAST] for job in jobs})
+        await store.queue.complete({job: [EAST] for job in jobs})
 
         assert (await store.inspector.counts())["vectors"] == 1
 
     async def test_completing_no_job_does_nothing(self, store: StoreUnderTest) -> None:
         await deliver(store, add("a note"))
 
-        await store.queue.complete({}, [])
+        await store.queue.complete({})
 
         assert await store.queue.backlog() == EmbeddingBacklog(waiting=1, parked=0)
 
@@ -159,7 +159,7 @@ class EmbeddingQueueContract:
         assert changed.row is not None
         jobs = await store.queue.claim(PLENTY, lease=SHORT)
         await store.queue.park(next(job for job in jobs if job.row == parked.row), "the embedder refuses it")
-        await store.queue.complete({done.row: [EAST]}, jobs)
+        await store.queue.complete({job: [EAST] for job in jobs if job.row == done.row})
         await deliver(store, replace(ById(id=changed.row), "new words"))
 
         await store.queue.hold(jobs, LONG)
@@ -171,7 +171,7 @@ class EmbeddingQueueContract:
         rows = await deliver(store, add("a long note"), record(said("a long turn")))
         jobs = await store.queue.claim(PLENTY, lease=LONG)
 
-        await store.queue.complete({job.row: [WEST, NORTH, EAST] for job in jobs}, jobs)
+        await store.queue.complete({job: [WEST, NORTH, EAST] for job in jobs})
 
         for row in (rows[0].row, *(job.row for job in jobs)):
             assert row is not None
@@ -188,7 +188,8 @@ class EmbeddingQueueContract:
         assert two.row is not None
         assert three.row is not None
 
-        await store.queue.complete({one.row: [NORTH, WEST], two.row: [EAST], three.row: [SOUTH] * 5}, jobs)
+        parts = {one.row: [NORTH, WEST], two.row: [EAST], three.row: [SOUTH] * 5}
+        await store.queue.complete({job: parts[job.row] for job in jobs})
 
         for row, vector in ((one.row, NORTH), (one.row, WEST), (two.row, EAST), (three.row, SOUTH)):
             assert await cosine_found(store, row, vector) == pytest.approx(1.0, abs=2e-3)

@@ -61,7 +61,7 @@ class GenerationsUnderTest:
     async def filled(self, generation: int) -> Sequence[EmbeddingJob]:
         """Give all that wait for a generation the same vector; return what waited."""
         jobs = await self.queue_of(generation).claim(PLENTY, lease=LONG)
-        await self.queue_of(generation).complete({job.row: [WIDE] for job in jobs}, jobs)
+        await self.queue_of(generation).complete({job: [WIDE] for job in jobs})
         return jobs
 
     async def switched(self, generation: int) -> int | None:
@@ -141,7 +141,7 @@ class GenerationsContract:
         made = await changing.registered()
         await changing.queued(made)
         one, two = await changing.queue_of(made).claim(2, lease=LONG)
-        await changing.queue_of(made).complete({one.row: [WIDE, WIDE]}, [one])
+        await changing.queue_of(made).complete({one: [WIDE, WIDE]})
         await changing.queue_of(made).park(two, "refused")
         first, second = await changing.standing(CONTRACT_GENERATION.number), await changing.standing(made)
 
@@ -216,7 +216,7 @@ class GenerationsContract:
         queue = changing.queue_of(made)
         jobs = await queue.claim(PLENTY, lease=LONG)
         await changing.generations.drop(made)
-        await queue.complete({job.row: [WIDE] for job in jobs}, jobs)
+        await queue.complete({job: [WIDE] for job in jobs})
         await queue.hold(jobs, 0)
 
         assert not await changing.generations.kept(made)

@@ -218,5 +218,5 @@ async def contents(store: StoreUnderTest, caller: Caller = DESK) -> set[str]:
 async def embed_all(store: StoreUnderTest, vectors: dict[str, Sequence[float]]) -> None:
     """Embed every waiting row: the vector of the first key that its text contains."""
     while jobs := await store.queue.claim(PLENTY, lease=60):
-        chosen = {job.row: [next(v for word, v in vectors.items() if word in job.text)] for job in jobs}
-        await store.queue.complete(chosen, jobs)
+        chosen = {job: [next(v for word, v in vectors.items() if word in job.text)] for job in jobs}
+        await store.queue.complete(chosen)

@@ -159,7 +159,7 @@ class Setting:
             placed = Placed(id=row_id(operation.stamp.operation), kind=spot.kind, caller=operation.stamp.caller)
             self.rows.append(placed)
         while jobs := await self.store.queue.claim(PLENTY, lease=60):
-            await self.store.queue.complete({job.row: [VECTOR] for job in jobs}, jobs)
+            await self.store.queue.complete({job: [VECTOR] for job in jobs})
 
     def _operation(self, index: int, spot: Spot) -> AddEntry | RecordTurns:
         text = f"{self.word} number {index}"

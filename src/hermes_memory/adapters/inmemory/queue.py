@@ -46,24 +46,24 @@ class InMemoryEmbeddingQueue:
             job.not_before = now + timedelta(seconds=lease)
         return [self._described(kept.generation.number, row, job) for row, job in due[:limit]]
 
-    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[EmbeddingJob, PartVectors]) -> None:
         """Keep vectors and end their jobs; see `EmbeddingQueue.complete`.
 
         Raises:
             InvalidInput: A vector has not the dimension of its generation; none was kept.
         """
-        for claimed in jobs:
-            self._require_dimension(claimed, vectors.get(claimed.row, ()))
-        for claimed in jobs:
+        for claimed, parts in vectors.items():
+            self._require_dimension(claimed, parts)
+        for claimed, parts in vectors.items():
             kept = self._records.kept.get(claimed.generation)
             if kept is None:  # it was dropped, and its jobs with it
                 continue
             row = self._records.row(claimed.row)
-            if not vectors.get(claimed.row) or row is None or content_hash(row.content) != claimed.content_hash:
+            if not parts or row is None or content_hash(row.content) != claimed.content_hash:
                 continue
             if claimed.previous_hash is not None and self._previous_hash(row) != claimed.previous_hash:
                 continue
-            kept.vectors[claimed.row] = tuple(tuple(part) for part in vectors[claimed.row])
+            kept.vectors[claimed.row] = tuple(tuple(part) for part in parts)
             kept.jobs.pop(claimed.row, None)
 
     async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:

@@ -77,13 +77,13 @@ class PostgresEmbeddingQueue:
                 await transaction.execute(END, generation, *keys)
         return [_job(record) for record in taken if record["content"] is not None]
 
-    async def complete(self, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]) -> None:
+    async def complete(self, vectors: Mapping[EmbeddingJob, PartVectors]) -> None:
         """Store vectors and end their jobs; see `EmbeddingQueue.complete`.
 
         Raises:
             InvalidInput: A vector has not the dimension of its generation; none was stored.
         """
-        done = sorted((job for job in jobs if vectors.get(job.row)), key=lambda job: (job.generation, job.row))
+        done = sorted((job for job, parts in vectors.items() if parts), key=_place)
         if not done:
             return
         async with self._transaction() as transaction:
@@ -114,7 +114,7 @@ class PostgresEmbeddingQueue:
         )
 
     async def _defer(self, statement: LiteralString, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
-        ordered = sorted(jobs, key=lambda job: (job.generation, job.row))
+        ordered = sorted(jobs, key=_place)
         if not ordered:
             return
         async with self._transaction() as transaction:
@@ -126,19 +126,23 @@ class PostgresEmbeddingQueue:
 
 
 async def _store(
-    transaction: Transaction, generation: int, vectors: Mapping[RowId, PartVectors], jobs: Sequence[EmbeddingJob]
+    transaction: Transaction, generation: int, vectors: Mapping[EmbeddingJob, PartVectors], jobs: Sequence[EmbeddingJob]
 ) -> None:
     dimension = await transaction.fetch_value(DIMENSION, generation)
     if dimension is None:  # the generation was dropped, and its jobs with it
         return
-    if any(len(part) != dimension for job in jobs for part in vectors[job.row]):
+    if any(len(part) != dimension for job in jobs for part in vectors[job]):
         raise InvalidInput("a vector has not the dimension of its embedding generation", field="vectors")
     themes, rows, hashes = _keys(jobs)
     kinds = [str(job.kind) for job in jobs]
-    counts = [len(vectors[job.row]) for job in jobs]
-    numbers = list(chain.from_iterable(part for job in jobs for part in vectors[job.row]))
+    counts = [len(vectors[job]) for job in jobs]
+    numbers = list(chain.from_iterable(part for job in jobs for part in vectors[job]))
     previous = [job.previous_hash for job in jobs]
     await transaction.execute(STORE, generation, themes, rows, kinds, hashes, previous, counts, dimension, numbers)
+
+
+def _place(job: EmbeddingJob) -> tuple[int, RowId, Theme]:
+    return job.generation, job.row, job.theme
 
 
 def _keys(jobs: Iterable[EmbeddingJob]) -> list[list[object]]:

@@ -29,15 +29,12 @@ class VectorPassage:
     async def take(self, stored: Sequence[Converted]) -> int:
         """Take over the vectors of rows that were just stored, and return how many; the others are made later."""
         vectors = {}
-        jobs = []
         for each in stored:
             if each.vector is None or each.text is None or not self._usable(each.vector, each.text):
                 continue
-            job = self._job(each, each.text)
-            jobs.append(job)
-            vectors[job.row] = [each.vector]
-        await self._queue.complete(vectors, jobs)
-        return len(jobs)
+            vectors[self._job(each, each.text)] = [each.vector]
+        await self._queue.complete(vectors)
+        return len(vectors)
 
     def _usable(self, vector: Sequence[float], text: str) -> bool:
         return indexable(vector, self._dimension) and len(chunks(text, WHOLE)) == 1
