@@ -8,11 +8,12 @@ from typing import Final
 from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.domain.embedded_text import CONTEXT_TOKENS
 from hermes_memory.settings import Settings
+from hermes_memory.settings.names import OWN_EMBEDDERS
 
 LOCAL_PARTS: Final = ChunkPolicy(tokens=64, overlap=8, most=300, context=CONTEXT_TOKENS)
 """The local model averages over a text. A sentence late in a long one ranks first among 500 notes in four of five cases
 with parts of 64 tokens, in half with 96, hardly ever with 256 (benchmarks/embedding/part_sizes.py)."""
-ON_THIS_MACHINE: Final[Mapping[str, ChunkPolicy]] = {"local": LOCAL_PARTS, "quality": LOCAL_PARTS}
+ON_THIS_MACHINE: Final[Mapping[str, ChunkPolicy]] = dict.fromkeys(OWN_EMBEDDERS, LOCAL_PARTS)
 """How texts are cut for the embedders of this machine, by name."""
 
 

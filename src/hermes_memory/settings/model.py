@@ -24,7 +24,7 @@ from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.domain.trust import AmbientTrust
 from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.settings.files import read_host_config, read_native
-from hermes_memory.settings.names import DOTENV_FILE, ENV_PREFIX, HOST_FILE, NATIVE_FILE
+from hermes_memory.settings.names import DOTENV_FILE, ENDPOINT_EMBEDDERS, ENV_PREFIX, HOST_FILE, NATIVE_FILE
 from hermes_memory.settings.origins import Source, origins
 from hermes_memory.settings.refusals import UnusableSettings, problems_of
 from hermes_memory.settings.sources import Arguments, Environment, FileKeys, read_dotenv
@@ -313,7 +313,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _require_endpoint(self) -> Settings:
-        if self.embedder in {"openai", "ollama", "auto"}:
+        if self.embedder in ENDPOINT_EMBEDDERS:
             missing = [key for key in ("embed_url", "embed_model", "embed_dim") if getattr(self, key) is None]
             if missing:
                 raise ValueError(f"embedder '{self.embedder}' also needs {', '.join(missing)}")
