@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,14 +20,14 @@ import pytest
 from hermes_memory.cli.exits import INTERRUPTED, USAGE
 from hermes_memory.cli.main import command_parser
 from tests.support.agents import eventually
-from tests.support.command import COMMAND, in_process
+from tests.support.command import COMMAND, Ran, command, in_process
 from tests.support.gate import Gate
 from tests.support.postgres_store import Installation
 from tests.support.verbs import HOMELESS, READS_NO_SETTINGS, USES, leaves
 
 VERBS = dict(leaves(command_parser()))
 TABLE = {name: use for name, use in USES.items() if not use.tried}
-NUMBERS = {"N", "SECONDS", "DAYS"}
+NUMBERS = {"N", "SECONDS", "DAYS", "SCORE"}
 FACTS = (
     "create table facts (fact_id integer primary key, content text, category text, tags text, trust_score real, "
     "created_at text, updated_at text)"
@@ -76,10 +78,17 @@ def test_no_verb_takes_a_blank_or_a_name_that_it_does_not_know(name: str, capsys
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_no_verb_takes_words_for_a_number(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    numbers = [action.option_strings[-1] for action in values_of(VERBS[name]) if action.type in {int, float}]
+def test_every_verb_that_gets_a_word_for_a_number_says_what_it_takes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [action.option_strings[-1] for action in values_of(VERBS[name]) if action.option_strings]
+    said = []
+    for option in options:
+        refusal(*name.split(), option, "many")
+        said.append(capsys.readouterr().err)
 
-    assert [refusal(*name.split(), option, "many") for option in numbers] == [USAGE] * len(numbers)
+    assert not [line for line in said if re.search(r"invalid \S+ value", line)], "say which numbers it takes"
+    assert not [action.dest for action in values_of(VERBS[name]) if action.type in {int, float}]
 
 
 @pytest.fixture
@@ -111,6 +120,26 @@ def test_every_verb_prints_one_document_whose_keys_stay(
             stand["entry"] = document["entry"]["id"]
 
     assert found == {name: (use.code, use.keys) for name, use in TABLE.items()}
+
+
+def test_every_verb_does_the_same_as_a_command_of_its_own(stand: dict[str, str]) -> None:
+    first = ("install", "setup", "migrate", "add")
+    last = ("import jsonl", "grants revoke")
+    found = {name: _answered(name, stand) for name in first}
+    stand["entry"] = json.loads(found["add"].out)["entry"]["id"]
+    between = [name for name in TABLE if name not in {*first, *last}]
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        for names in (between, last):
+            found.update(zip(names, pool.map(lambda name: _answered(name, stand), names), strict=True))
+    told = {name: (ran.code, " ".join(sorted(ran.document)) if ran.out else ran.err) for name, ran in found.items()}
+
+    assert told == {name: (use.code, use.keys) for name, use in TABLE.items()}
+    # Nobody watches, so nothing tells how far long work is.
+    assert [name for name, ran in found.items() if ran.err] == ["remap"]
+
+
+def _answered(name: str, stand: dict[str, str]) -> Ran:
+    return command(*name.split(), *TABLE[name].arguments.format(**stand).split(), "--json")
 
 
 def test_no_number_below_its_range_is_taken(stand: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,8 +68,6 @@ def test_a_grant_is_made_listed_and_taken_back_and_each_time_noted(operate: Oper
         ("sales", "--to", "External-Group"),
         ("sales", "--to", "sales"),
         ("all", "--to", "marketing"),
-        ("sales", "--to", "marketing", "--days", "0"),
-        ("sales", "--to", "marketing", "--days", "-3"),
         ("sales", "--to-subject", "nobody"),
         ("sales", "--to-subject", "telegram:*"),
     ],
@@ -79,6 +77,15 @@ def test_what_must_not_be_granted_is_refused(operate: Operate, arguments: tuple[
 
     assert code == USAGE
     assert complaint.startswith("hermes-memory: ")
+
+
+@pytest.mark.parametrize("days", ["0", "-3", "nan", "36501000", "soon"])
+def test_a_grant_holds_for_a_number_of_days(days: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["grants", "add", "sales", "--to", "marketing", "--days", days])
+
+    assert leaving.value.code == USAGE
+    assert "argument --days: must be a number of days above 0 and at most" in capsys.readouterr().err
 
 
 def test_without_the_owners_rights_nothing_is_granted(

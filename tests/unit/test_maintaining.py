@@ -11,7 +11,7 @@ import pytest
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.application.maintaining import ROUNDS, Maintaining
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.maintenance import Prune, Remap, days_before, theme_to_move, theme_to_prune
+from hermes_memory.domain.maintenance import Prune, Remap, days_before, theme_named, theme_to_move
 from hermes_memory.domain.model import DIRECT_MESSAGES, Theme
 from hermes_memory.ports.maintenance import Step, Upkeep
 from hermes_memory.testing.making import DESK, add, record, said
@@ -87,12 +87,12 @@ def test_an_age_is_counted_back_and_has_its_least() -> None:
 
 
 def test_a_theme_is_named_by_any_spelling_and_neither_scopes_nor_sinks_move() -> None:
-    assert theme_to_prune(None) is None
-    assert theme_to_prune(" WhatsApp-DM ") == DIRECT_MESSAGES
+    assert theme_named(None) is None
+    assert theme_named(" WhatsApp-DM ") == DIRECT_MESSAGES
     assert theme_to_move("Ｎew\u200b  Desk", "to") == "new desk"
     for name in ("all", "current", ""):
         with pytest.raises(InvalidInput):
-            theme_to_prune(name)
+            theme_named(name)
     for name in ("all", "whatsapp-dm", "_bench", " "):
         with pytest.raises(InvalidInput):
             theme_to_move(name, "to")

@@ -22,6 +22,7 @@ class Maintaining:
         verb: Its name.
         detail: What it was told to do, as it may be shown and kept.
         progress: Told how much each step did.
+        expect: Told how much there is to do, before it is done.
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class Maintaining:
         verb: str,
         detail: Mapping[str, Json],
         progress: Callable[[int], object] = lambda _: None,
+        expect: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._upkeep = upkeep
         self._verb = verb
         self._detail = detail
         self._progress = progress
+        self._expect = expect
 
     async def preview(self, notes: Sequence[str] = ()) -> Report:
         """Tell what would be done. Nothing is changed.
@@ -52,7 +55,9 @@ class Maintaining:
         Raises:
             StoreUnavailable, SchemaNotApplied, ConfigurationError: It could not be done, or only in part. Run it again.
         """
-        done = Counter(dict.fromkeys(await self._upkeep.count(), 0))
+        due = await self._upkeep.count()
+        self._expect(sum(due.values()))
+        done = Counter(dict.fromkeys(due, 0))
         log = await self._upkeep.begin()
         remaining: Mapping[str, int] = {}
         for _ in range(ROUNDS):

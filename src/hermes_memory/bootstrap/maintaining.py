@@ -56,6 +56,7 @@ async def maintain(
     *,
     execute: bool,
     progress: Callable[[int], object] = lambda _: None,
+    expect: Callable[[int], object] = lambda _: None,
 ) -> Report:
     """Carry out a piece of maintenance, or tell what it would do.
 
@@ -63,6 +64,7 @@ async def maintain(
         admin_dsn: Address with a login that may act as the owner. The embedded database needs none.
         execute: Whether to do it.
         progress: Told how many rows each step changed.
+        expect: Told how many there are to change, before any is.
 
     Raises:
         ConfigurationError: The login is not fit.
@@ -73,7 +75,8 @@ async def maintain(
         require_reachable(settings, chore.target)
     async with administered(settings, admin_dsn) as administrator:
         job = _job(chore)
-        work = Maintaining(PostgresUpkeep(administrator, job), verb=job.verb, detail=job.detail, progress=progress)
+        upkeep = PostgresUpkeep(administrator, job)
+        work = Maintaining(upkeep, verb=job.verb, detail=job.detail, progress=progress, expect=expect)
         notes = await _notes(administrator, chore)
         waiting = await call_aside(lambda: _waiting(settings, chore.source)) if isinstance(chore, Remap) else 0
         if waiting and isinstance(chore, Remap):

@@ -95,6 +95,7 @@ async def import_source(
     model: str | None = None,
     dry_run: bool = False,
     progress: Callable[[int], object] = lambda _: None,
+    expect: Callable[[int], object] = lambda _: None,
 ) -> Moved:
     """Import another memory into that of a home, as its runtime role; see `Import`.
 
@@ -102,6 +103,8 @@ async def import_source(
         default_theme: Whose what has no agent's name becomes.
         subject_key: The key of the person or group to whom all of it is kept; personal data, of which nothing stays.
         model: Which model made the source's vectors. Those of the model in use here are taken over.
+        progress: Told how many rows each batch had.
+        expect: Told how many there are to read, where the source can tell.
 
     Raises:
         ConfigurationError: The source is none, or the home's state cannot be used.
@@ -122,6 +125,7 @@ async def import_source(
             vectors=(passage := await _passage(container, model)),
             dry_run=dry_run,
             progress=progress,
+            expect=expect,
         )
         if model is not None and passage is None:
             work.done.notes.append("its vectors are of another model than the one in use here: new ones will be made")

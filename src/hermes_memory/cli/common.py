@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from enum import Enum
@@ -23,16 +23,21 @@ from hermes_memory.domain.identity import HOST_WORKSPACE
 from hermes_memory.domain.model import Subject
 from hermes_memory.domain.subject_keys import subject_of_key
 from hermes_memory.settings import Settings
+from hermes_memory.settings.effective import settings_at
 
 Answer = TypeVar("Answer")
 FROM_INPUT: Final = "-"
 """Stands for what nobody wants in the history of a shell: it is read from standard input."""
+MOST: Final = 2**53
+"""More than anything here ever numbers."""
 SHORTEST_WAIT: Final = 0.1
 LONGEST_WAIT: Final = 86_400.0
 START_SECONDS: Final = 60.0
 """For a database of the home, which may have to be made first."""
 CONNECT_SECONDS: Final = 10.0
 """For an operator's database."""
+SHOWN: Final = 20
+"""Lines that are printed of what may be very many; `--json` tells all."""
 _SHOWN_AS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Enum: lambda value: value.value,
     datetime: lambda value: value.isoformat(),
@@ -71,9 +76,51 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         with suppress(ValueError):
-            if low <= (number := int(text)) <= high:
-                return number
+            if low <= (found := int(text)) <= high:
+                return found
         raise argparse.ArgumentTypeError(f"must be a whole number from {low:,} to {high:,}")
+
+    return read
+
+
+def number(low: float, high: float, of: str = "") -> Callable[[str], float]:
+    """Return what reads a number of an option, from `low` to `high`.
+
+    >>> number(0, 1)("0.5")
+    0.5
+    """
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if low <= (found := float(text)) <= high:
+                return found
+        raise argparse.ArgumentTypeError(f"must be a number{of} from {low:,g} to {high:,.0f}")
+
+    return read
+
+
+def seconds(low: float, high: float, *, least: float = 0.0) -> Callable[[str], float]:
+    """Return what reads a number of seconds of an option, from `low` to `high`; one below `least` stands for that.
+
+    >>> seconds(0, 60, least=0.1)("0")
+    0.1
+    """
+    read = number(low, high, of=" of seconds")
+    return lambda text: max(read(text), least)
+
+
+def days(high: float) -> Callable[[str], float]:
+    """Return what reads a number of days of an option, above 0 and at most `high`.
+
+    >>> days(30)("0.5")
+    0.5
+    """
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if 0 < (found := float(text)) <= high:
+                return found
+        raise argparse.ArgumentTypeError(f"must be a number of days above 0 and at most {high:,.0f}")
 
     return read
 
@@ -85,6 +132,25 @@ def counted(count: int, noun: str) -> str:
     ('1 write', '2,000 writes')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def counts_told(counts: Mapping[str, int]) -> str:
+    """Return how many there are of each kind.
+
+    >>> counts_told({"entry": 1_000, "turn": 0})
+    '1,000 of kind entry'
+    """
+    return ", ".join(f"{count:,} of kind {kind}" for kind, count in counts.items() if count) or "nothing"
+
+
+def first_of(lines: Sequence[str]) -> Sequence[str]:
+    """Return lines, the first ones and how many there are more if they are very many.
+
+    >>> first_of(["one"] * 21)[19:]
+    ['one', 'and 1 more; --json tells all']
+    """
+    more = len(lines) - SHOWN
+    return [*lines[:SHOWN], f"and {more:,} more; --json tells all"] if more > 0 else lines
 
 
 def home_option(parser: argparse.ArgumentParser) -> None:
@@ -128,18 +194,11 @@ def wait_option(parser: argparse.ArgumentParser, *, default: float) -> None:
     """Add the option that says how long the database gets."""
     parser.add_argument(
         "--wait",
-        type=_seconds,
+        type=seconds(0, LONGEST_WAIT, least=SHORTEST_WAIT),
         default=default,
         metavar="SECONDS",
         help="time the database gets to answer; default: %(default)s",
     )
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= LONGEST_WAIT:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {LONGEST_WAIT:.0f}")
-    return max(seconds, SHORTEST_WAIT)
 
 
 def settings_for(given: argparse.Namespace) -> Settings:
@@ -148,7 +207,7 @@ def settings_for(given: argparse.Namespace) -> Settings:
     Raises:
         ConfigurationError: A setting is wrong.
     """
-    return Settings(home=given.hermes_home) if given.hermes_home else Settings()
+    return settings_at(given.hermes_home)
 
 
 def subject_named(key: str, settings: Settings) -> Subject:
@@ -174,11 +233,11 @@ def with_memory(
     Args:
         wait: Seconds to wait for the database; by default as long as its kind may need.
     """
-    seconds = (START_SECONDS if settings.dsn is None else CONNECT_SECONDS) if wait is None else wait
+    patience = (START_SECONDS if settings.dsn is None else CONNECT_SECONDS) if wait is None else wait
 
     async def opened() -> Answer:
         # Named through the package, which loads the drivers only now: the host imports this module at every start.
-        async with hermes_memory.open_memory(settings, wait=seconds) as memory:
+        async with hermes_memory.open_memory(settings, wait=patience) as memory:
             return await work(memory)
 
     return anyio.run(opened)

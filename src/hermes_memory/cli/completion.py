@@ -11,7 +11,6 @@ from hermes_memory.cli.common import json_option, print_json
 from hermes_memory.cli.exits import DONE
 
 SHELLS: Final = ("bash", "zsh", "fish")
-COMMAND: Final = "hermes-memory"
 
 
 def register(verbs: Any) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hermes_memory.cli.common import home_option, json_option, print_json, verb_below
+from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, verb_below
 from hermes_memory.cli.effective import setting_lines, setting_payload
 from hermes_memory.cli.exits import DONE, USAGE
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
-from hermes_memory.settings import Settings
 from hermes_memory.settings.effective import EffectiveSetting, effective_settings
 from hermes_memory.settings.names import nearest
 from hermes_memory.settings.refusals import Problem, UnusableSettings
@@ -76,16 +75,12 @@ def _problems(given: argparse.Namespace) -> Iterator[Problem]:
     from hermes_memory.settings.checking import check_file  # noqa: PLC0415
 
     try:
-        settings = check_file(given.file) if given.file else _of_home(given.hermes_home)
+        settings = check_file(given.file) if given.file else settings_for(given)
         identity_policy(settings)
     except UnusableSettings as error:
         yield from error.problems
     except ConfigurationError as error:
         yield Problem(key="", message=str(error))
-
-
-def _of_home(home: Path | None) -> Settings:
-    return Settings(home=home) if home else Settings()
 
 
 def _payload(problem: Problem) -> dict[str, Any]:

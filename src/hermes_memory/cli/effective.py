@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from hermes_memory.settings.effective import EffectiveSetting
+
+LINE_CHARS: Final = 110
 
 
 def setting_payload(setting: EffectiveSetting) -> dict[str, Any]:
@@ -33,9 +36,20 @@ def setting_lines(settings: Sequence[EffectiveSetting]) -> Iterator[str]:
 
 
 def compact_lines(settings: Sequence[EffectiveSetting]) -> Iterator[str]:
-    """Yield a line for each setting that is set somewhere, and one for all others."""
-    named = [each for each in settings if each.origins]
-    for line in setting_lines(named):
+    """Yield a line for each setting that is set somewhere, then the others as they are by default, several a line."""
+    for line in setting_lines([each for each in settings if each.origins]):
         yield f"set     {line}"
-    others = len(settings) - len(named)
-    yield f"default {others} settings are at their defaults; `hermes-memory config show` lists all"
+    others = (f"{each.key}={_unspaced(each.value)}" for each in settings if not each.origins)
+    yield from textwrap.wrap(
+        "  ".join(others),
+        width=LINE_CHARS,
+        initial_indent="default ",
+        subsequent_indent="default ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _unspaced(value: Any) -> str:
+    """Return a value as JSON that no line is broken in."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

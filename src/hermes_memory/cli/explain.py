@@ -11,7 +11,7 @@ from hermes_memory.application.answers import RecallResult
 from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
-from hermes_memory.cli.common import print_json, settings_for, whole_number, with_memory
+from hermes_memory.cli.common import MOST, number, print_json, settings_for, whole_number, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.explain_lines import lines, payload
 from hermes_memory.cli.history import caller_of
@@ -35,12 +35,16 @@ def register(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser("explain", help="tell why memories are found, or are not")
     question_options(parser)
-    parser.add_argument("--row", type=UUID, metavar="ID", help="say why this memory is or is not in the answer")
+    parser.add_argument("--row", type=_row, metavar="ID", help="say why this memory is or is not in the answer")
     parser.add_argument(
-        "--floor", type=float, default=0.0, help="score below which nothing counts; default: %(default)s"
+        "--floor",
+        type=number(0, 1),
+        default=0.0,
+        metavar="SCORE",
+        help="score below which nothing counts, 0 to 1; default: %(default)s",
     )
     parser.add_argument(
-        "--tokens", type=_tokens, metavar="N", help="tokens that the hits may take; default: any number"
+        "--tokens", type=whole_number(1, MOST), metavar="N", help="tokens that the hits may take; default: any number"
     )
     parser.add_argument(
         "--show",
@@ -52,11 +56,11 @@ def register(verbs: Any) -> None:
     parser.set_defaults(carry_out=carry_out)
 
 
-def _tokens(text: str) -> int:
-    tokens = int(text)
-    if tokens < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return tokens
+def _row(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be the id of a memory, as an answer names it") from None
 
 
 def carry_out(given: argparse.Namespace) -> int:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio
 
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import counts_told, home_option, json_option, print_json, settings_for
 from hermes_memory.cli.exits import DONE
-from hermes_memory.cli.progress import Progress
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import SINKS, Theme
-from hermes_memory.domain.themes import canonical_theme
+from hermes_memory.domain.maintenance import theme_named
+from hermes_memory.domain.model import Theme
 from hermes_memory.hermes.files import writing_atomically
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def register(verbs: Any) -> None:
 def carry_out(given: argparse.Namespace) -> int:
     """Write the file, whole or not at all, for the eyes of its owner alone."""
     settings = settings_for(given)
-    theme = _theme(given.theme)
+    theme = theme_named(given.theme)
     if given.output is None:
         if given.as_json:
             raise InvalidInput("--json tells of the export, which would be on standard output too: name --output FILE")
@@ -58,24 +57,21 @@ def carry_out(given: argparse.Namespace) -> int:
     if given.as_json:
         print_json(exported)
     else:
-        told = ", ".join(f"{count:,} of kind {kind}" for kind, count in exported.counts.items() if count)
-        print(f"wrote {told or 'nothing'}\nsha256 {exported.sha256}")
+        print(f"wrote {counts_told(exported.counts)}\nsha256 {exported.sha256}")
     return DONE
-
-
-def _theme(name: str | None) -> Theme | None:
-    if name is None:
-        return None
-    return Theme(name) if name in SINKS else canonical_theme(name)
 
 
 def _export(
     settings: Settings, given: argparse.Namespace, theme: Theme | None, write: Callable[[bytes], object]
 ) -> Exported:
-    from hermes_memory.bootstrap.moving import export_memory  # noqa: PLC0415 - the host imports this at every start
+    # The drivers take a while to load, and the host imports this module at every start.
+    from hermes_memory.bootstrap.moving import export_memory  # noqa: PLC0415
+    from hermes_memory.cli.progress import Display, shown  # noqa: PLC0415
+
+    among_the_lines = given.output is None and sys.stdout.isatty()
 
     async def exported() -> Exported:
-        with Progress("exported") as progress:
+        with Display() if among_the_lines else shown(given, "exported") as progress:
             return await export_memory(
                 settings, given.admin_dsn, write, theme=theme, vectors=given.vectors, progress=progress.advance
             )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 
-from hermes_memory.cli.common import administering_options, print_json, settings_for, subject_named, verb_below
+from hermes_memory.cli.common import administering_options, days, print_json, settings_for, subject_named, verb_below
 from hermes_memory.cli.exits import DONE, ERROR
-from hermes_memory.domain.grants import Grant, StandingGrant, end_of
+from hermes_memory.domain.grants import LONGEST, Grant, StandingGrant, end_of
 from hermes_memory.domain.model import SINKS, ReadPolicy, Theme
 from hermes_memory.domain.themes import canonical_theme, claim_theme
 
@@ -32,7 +32,7 @@ def register(verbs: Any) -> None:
     verb_below(below, "list", _list, "list what was granted to whom", administering_options)
     add = verb_below(below, "add", _add, "let a theme, a person or a group read another theme", administering_options)
     _whom(add)
-    add.add_argument("--days", type=float, metavar="N", help="how long it holds; default: for ever")
+    add.add_argument("--days", type=days(LONGEST.days), metavar="N", help="how long it holds; default: for ever")
     _whom(verb_below(below, "revoke", _revoke, "take a grant back", administering_options))
 
 

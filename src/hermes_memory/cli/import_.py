@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from hermes_memory.cli import import_sources
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import counts_told, first_of, home_option, json_option, print_json, settings_for
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
-from hermes_memory.cli.progress import Progress
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.neutralising import neutralise
 
 if TYPE_CHECKING:
     from hermes_memory.application.importing.jsonl import Imported
     from hermes_memory.settings import Settings
-
-SHOWN: Final = 20
-"""Refused lines that are printed; `--json` tells all."""
 
 
 def register(verbs: Any) -> None:
@@ -46,9 +43,10 @@ def carry_out(given: argparse.Namespace) -> int:
     settings = settings_for(given)
     if given.file != "-" and not Path(given.file).is_file():
         raise InvalidInput(f"there is no file {given.file}")
+    from hermes_memory.application.importing.jsonl import bounded_lines  # noqa: PLC0415 - the host imports this module
 
-    with nullcontext(sys.stdin.buffer) if given.file == "-" else Path(given.file).open("rb") as lines:
-        done = _import(settings, given, lines)
+    with nullcontext(sys.stdin.buffer) if given.file == "-" else Path(given.file).open("rb") as file:
+        done = _import(settings, given, bounded_lines(file))
     if given.as_json:
         print_json(done)
     else:
@@ -60,29 +58,41 @@ def carry_out(given: argparse.Namespace) -> int:
 
 
 def _import(settings: Settings, given: argparse.Namespace, lines: Iterable[bytes]) -> Imported:
-    from hermes_memory.bootstrap.moving import import_memory  # noqa: PLC0415 - the host imports this at every start
+    # The drivers take a while to load, and the host imports this module at every start.
+    from hermes_memory.bootstrap.moving import import_memory  # noqa: PLC0415
+    from hermes_memory.cli.progress import shown  # noqa: PLC0415
+
+    size = None if given.file == "-" else Path(given.file).stat().st_size
 
     async def imported() -> Imported:
-        with Progress("imported") as progress:
+        with shown(given, "bytes read", size) as progress:
             return await import_memory(
-                settings, given.admin_dsn, lines, dry_run=given.dry_run, progress=progress.advance
+                settings,
+                given.admin_dsn,
+                _counted(lines, progress.advance),
+                dry_run=given.dry_run,
+                progress=lambda _: None,
             )
 
     return anyio.run(imported)
 
 
+def _counted(lines: Iterable[bytes], advance: Callable[[int], object]) -> Iterator[bytes]:
+    """Yield the lines. How many a file has is only known at its end, how many bytes before."""
+    for line in lines:
+        advance(len(line))
+        yield line
+
+
 def _lines(done: Imported, *, dry_run: bool) -> list[str]:
-    new = ", ".join(f"{count:,} of kind {kind}" for kind, count in done.new.items() if count) or "nothing"
     lines = [
         f"read {done.read:,} lines",
-        f"{'would store at most' if dry_run else 'stored'}: {new}",
+        f"{'would store at most' if dry_run else 'stored'}: {counts_told(done.new)}",
         f"there already: {done.known:,}; there, and changed since: {done.altered:,}",
     ]
     if done.mended:
         lines.append(f"cleaned, or without a secret that they held: {done.mended:,}")
-    lines += [f"line {each.line}: {each.reason}" for each in done.refused[:SHOWN]]
-    if len(done.refused) > SHOWN:
-        lines.append(f"and {len(done.refused) - SHOWN:,} lines more; --json tells all")
+    lines += first_of([f"line {each.line}: {neutralise(each.reason)}" for each in done.refused])
     if done.missing:
         lines.append(f"not found after they were stored: {len(done.missing):,} lines; run it again")
     return [*lines, *(f"note: {note}" for note in done.notes)]

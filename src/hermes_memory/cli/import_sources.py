@@ -11,19 +11,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, theme_option
+from hermes_memory.cli.common import (
+    counts_told,
+    first_of,
+    home_option,
+    json_option,
+    print_json,
+    settings_for,
+)
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.import_config import model_named_in, print_settings
-from hermes_memory.cli.progress import Progress
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.identity import HOST_WORKSPACE
+from hermes_memory.domain.neutralising import neutralise
 
 if TYPE_CHECKING:
     from hermes_memory.application.importing.run import Moved
     from hermes_memory.domain.foreign import Foreign
     from hermes_memory.ports.sources import Source
 
-SHOWN: Final = 20
-"""Refused rows that are printed; `--json` tells all."""
+FACTS: Final = "memory_store.db, or the home that holds it"
 
 Opens = Callable[[argparse.Namespace], "AbstractAsyncContextManager[Source]"]
 
@@ -53,15 +60,18 @@ def register(sources: Any) -> None:
         listing.add_argument(
             "--user", metavar="ID", help="the memories of this user alone, by the id that it has there"
         )
-    _file(_add(sources, "holographic", "the facts of the host's holographic memory", _holographic), "FILE", _FACTS)
+    _file(_add(sources, "holographic", "the facts of the host's holographic memory", _holographic), "FILE", FACTS)
     _file(_add(sources, "markdown", "MEMORY.md and USER.md of any home", _markdown), "HOME", "the home, or a file")
-
-
-_FACTS = "memory_store.db, or the home that holds it"
 
 
 def _file(parser: argparse.ArgumentParser, name: str, help_text: str) -> argparse.ArgumentParser:
     parser.add_argument("file", metavar=name, help=help_text)
+    parser.add_argument(
+        "--theme",
+        default=HOST_WORKSPACE,
+        metavar="NAME",
+        help="whose what names no agent becomes; default: %(default)s, the unnamed agent",
+    )
     parser.add_argument(
         "--subject", metavar="KEY", help="keep all of it to this person or group: PLATFORM:CONTACT, or a session key"
     )
@@ -72,9 +82,8 @@ def _add(sources: Any, name: str, help_text: str, opens: Opens) -> argparse.Argu
     parser: argparse.ArgumentParser = sources.add_parser(name, help=help_text)
     home_option(parser)
     json_option(parser)
-    theme_option(parser)
     parser.add_argument("--dry-run", action="store_true", help="read everything and count; store nothing")
-    parser.set_defaults(carry_out=_carry_out, opens=opens, model=None, subject=None)
+    parser.set_defaults(carry_out=_carry_out, opens=opens, model=None, subject=None, theme=HOST_WORKSPACE)
     return parser
 
 
@@ -139,12 +148,14 @@ def _read(name: str, read: Sequence[Foreign]) -> AbstractAsyncContextManager[Sou
 
 def _carry_out(given: argparse.Namespace) -> int:
     """Import. 1: rows could not be imported. 3: rows are missing afterwards; the same command goes on."""
-    from hermes_memory.bootstrap.moving import import_source  # noqa: PLC0415 - the host imports this at every start
+    # The drivers take a while to load, and the host imports this module at every start.
+    from hermes_memory.bootstrap.moving import import_source  # noqa: PLC0415
+    from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
     settings, source = settings_for(given), given.opens(given)
 
     async def imported() -> Moved:
-        with Progress("imported") as progress:
+        with shown(given, "imported") as progress:
             return await import_source(
                 settings,
                 source,
@@ -153,6 +164,7 @@ def _carry_out(given: argparse.Namespace) -> int:
                 model=given.model,
                 dry_run=given.dry_run,
                 progress=progress.advance,
+                expect=progress.expect,
             )
 
     done = anyio.run(imported)
@@ -172,8 +184,7 @@ def _plain(done: Moved) -> dict[str, Any]:
 
 def _lines(done: Moved, *, dry_run: bool) -> list[str]:
     counts = done.would_store if dry_run else done.stored
-    told = ", ".join(f"{count:,} of kind {kind}" for kind, count in counts.items() if count) or "nothing"
-    lines = [f"read {done.read:,}", f"{'would store at most' if dry_run else 'stored'}: {told}"]
+    lines = [f"read {done.read:,}", f"{'would store at most' if dry_run else 'stored'}: {counts_told(counts)}"]
     lines.append(f"there already: {done.known:,}")
     if not dry_run:
         lines.append(f"read back and compared by hash: {done.verified:,}; changed here since: {done.changed:,}")
@@ -181,9 +192,7 @@ def _lines(done: Moved, *, dry_run: bool) -> list[str]:
         lines.append(f"vectors taken over: {done.vectors:,}")
     if done.mended:
         lines.append(f"cleaned, cut, or without a secret that they held: {done.mended:,}")
-    lines += [f"agent {name!r} is kept as theme {theme!r}" for name, theme in done.renamed.items()]
-    lines += [f"not imported: {each.place}: {each.reason}" for each in done.unreadable[:SHOWN]]
-    if len(done.unreadable) > SHOWN:
-        lines.append(f"and {len(done.unreadable) - SHOWN:,} more; --json tells all")
-    lines += [f"not found afterwards: {place}" for place in done.missing[:SHOWN]]
+    lines += [f"agent '{neutralise(name)}' is kept as theme {theme!r}" for name, theme in done.renamed.items()]
+    lines += first_of([neutralise(f"not imported: {each.place}: {each.reason}") for each in done.unreadable])
+    lines += first_of([neutralise(f"not found afterwards: {place}") for place in done.missing])
     return [*lines, *(f"note: {note}" for note in done.notes)]

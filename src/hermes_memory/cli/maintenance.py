@@ -9,7 +9,6 @@ import anyio
 
 from hermes_memory.cli.common import administering_options, print_json, settings_for
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
-from hermes_memory.cli.progress import Progress
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.maintenance import Chore, Report
 
@@ -78,9 +77,16 @@ def _told(counts: Mapping[str, int]) -> str:
 
 
 async def _run(given: argparse.Namespace, chore: Chore, did: str) -> Report:
-    from hermes_memory.bootstrap.maintaining import maintain  # noqa: PLC0415 - the host imports this at every start
+    # The drivers take a while to load, and the host imports this module at every start.
+    from hermes_memory.bootstrap.maintaining import maintain  # noqa: PLC0415
+    from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
-    with Progress(did) as progress:
+    with shown(given, did) as progress:
         return await maintain(
-            settings_for(given), given.admin_dsn, chore, execute=given.execute, progress=progress.advance
+            settings_for(given),
+            given.admin_dsn,
+            chore,
+            execute=given.execute,
+            progress=progress.advance,
+            expect=progress.expect,
         )

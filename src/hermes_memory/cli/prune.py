@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hermes_memory.cli.maintenance import days_given, maintained, maintaining_options
-from hermes_memory.domain.maintenance import Prune, days_before, theme_to_prune
+from hermes_memory.domain.maintenance import Prune, days_before, theme_named
 from hermes_memory.domain.model import Origin
 
 
@@ -29,7 +29,7 @@ def carry_out(given: argparse.Namespace) -> int:
     days = days_given(given.older_than, "older_than")
     prune = Prune(
         before=days_before(datetime.now(UTC), days, field="older_than"),
-        theme=theme_to_prune(given.theme),
+        theme=theme_named(given.theme),
         origin=None if given.origin is None else Origin(given.origin),
     )
     return maintained(given, prune, "pruned", back="There is no way back.")

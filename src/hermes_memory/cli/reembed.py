@@ -9,17 +9,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from hermes_memory.cli.common import LONGEST_WAIT, administering_options, print_json
+from hermes_memory.cli.common import (
+    LONGEST_WAIT,
+    administering_options,
+    print_json,
+    seconds,
+    settings_for,
+    whole_number,
+)
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.cli.generation_lines import standing_line
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.settings import Settings
+from hermes_memory.settings.effective import settings_at
+from hermes_memory.settings.names import ENDPOINT_EMBEDDERS
 
 if TYPE_CHECKING:
     from hermes_memory.application.reembed import Reembedded
     from hermes_memory.ports.generations import Generations, GenerationStanding
 
 _MODEL: Final = ("model", "dim", "url", "protocol", "api_key_env", "part_tokens", "fill_only", "accept_refused")
+HIGHEST_GENERATION: Final = 2_147_483_647
+"""What the database numbers them up to."""
 _GOES_ON: Final = "hermes-memory: what is done is kept, and the same command goes on with it"
 
 
@@ -28,16 +39,18 @@ def register(verbs: Any) -> None:
     parser = verbs.add_parser("reembed", help="change the embedding model while agents work, or change it back")
     administering_options(parser)
     parser.add_argument("--model", metavar="NAME", help="the model; default: the configured embedder's")
-    parser.add_argument("--dim", type=int, metavar="N", help="length of its vectors, 1 to 4,000")
+    parser.add_argument("--dim", type=whole_number(1, 4000), metavar="N", help="length of its vectors, 1 to 4,000")
     parser.add_argument("--url", help="base URL of the endpoint that serves it")
     parser.add_argument("--protocol", choices=["auto", "openai", "ollama"], help="what the endpoint speaks")
     parser.add_argument("--api-key-env", metavar="NAME", help="variable that holds the endpoint's key")
-    parser.add_argument("--part-tokens", type=int, metavar="N", help="longest parts that texts are embedded in")
+    parser.add_argument(
+        "--part-tokens", type=whole_number(16, 8192), metavar="N", help="longest parts that texts are embedded in"
+    )
     parser.add_argument("--fill-only", action="store_true", help="make the vectors, and use them later")
     parser.add_argument("--accept-refused", action="store_true", help="use them however many rows the model refuses")
     parser.add_argument(
         "--patience",
-        type=_seconds,
+        type=seconds(0, LONGEST_WAIT),
         default=60.0,
         metavar="SECONDS",
         help="wait for an embedder that fails; %(default)s",
@@ -46,17 +59,19 @@ def register(verbs: Any) -> None:
     acts.add_argument("--status", action="store_true", help="show the vectors of each model, and change nothing")
     acts.add_argument("--switch-back", action="store_true", help="use the vectors again that were used before")
     acts.add_argument(
-        "--drop", type=int, metavar="N", help="remove the vectors of a generation; shows it unless told to --execute"
+        "--drop",
+        type=whole_number(1, HIGHEST_GENERATION),
+        metavar="N",
+        help="remove the vectors of a generation; shows it unless told to --execute",
     )
     parser.add_argument("--execute", action="store_true", help="with --drop: do it")
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="where no terminal shows how far it is: print a line every ten seconds, and what the library logs",
+    )
     parser.set_defaults(carry_out=carry_out)
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= LONGEST_WAIT:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {LONGEST_WAIT:.0f}")
-    return seconds
 
 
 def carry_out(given: argparse.Namespace) -> int:
@@ -78,8 +93,7 @@ def carry_out(given: argparse.Namespace) -> int:
 
 def settings_named(given: argparse.Namespace) -> Settings:
     """Return the home's settings, with the embedder that was named in the place of the configured one."""
-    home = {"home": given.hermes_home} if given.hermes_home else {}
-    configured = Settings(**home)
+    configured = settings_for(given)
     named = {
         "embed_model": given.model,
         "embed_dim": given.dim,
@@ -89,7 +103,9 @@ def settings_named(given: argparse.Namespace) -> Settings:
         "embedder": given.protocol or _protocol(given, configured),
     }
     strange = {"embed_api_key_env": None} if _is_elsewhere(given, configured) else {}
-    return Settings(**home, **strange, **{name: value for name, value in named.items() if value is not None})
+    return settings_at(
+        given.hermes_home, **strange, **{name: value for name, value in named.items() if value is not None}
+    )
 
 
 def _is_elsewhere(given: argparse.Namespace, configured: Settings) -> bool:
@@ -108,14 +124,14 @@ def _protocol(given: argparse.Namespace, configured: Settings) -> str | None:
         return own
     if given.model is None and given.url is None and given.dim is None:
         return None
-    return "auto" if configured.embedder in {"local", "quality", "none"} else None
+    return None if configured.embedder in ENDPOINT_EMBEDDERS else "auto"
 
 
 async def _reembed(settings: Settings, given: argparse.Namespace) -> Reembedded:
     from hermes_memory.bootstrap.reembedding import reembed  # noqa: PLC0415
-    from hermes_memory.cli.reembed_progress import shown  # noqa: PLC0415
+    from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
-    with shown() as progress:
+    with shown(given) as progress:
         return await reembed(
             settings,
             given.admin_dsn,
@@ -158,12 +174,14 @@ def _lines(done: Reembedded, given: argparse.Namespace) -> Sequence[str]:
 async def _operate(settings: Settings, given: argparse.Namespace) -> int:
     from hermes_memory.application.reembed_progress import Step  # noqa: PLC0415
     from hermes_memory.bootstrap.reembedding import opened_generations  # noqa: PLC0415
+    from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
     async with opened_generations(settings, given.admin_dsn) as generations:
         if given.status:
             return await _status(generations, given)
-        async with generations.alone(lambda: print(Step.WAIT, file=sys.stderr)):
-            return await (_switch_back(generations, given) if given.switch_back else _drop(generations, given))
+        with shown(given) as progress:
+            async with generations.alone(lambda: progress.begin(Step.WAIT, None)):
+                return await (_switch_back(generations, given) if given.switch_back else _drop(generations, given))
 
 
 async def _status(generations: Generations, given: argparse.Namespace) -> int:

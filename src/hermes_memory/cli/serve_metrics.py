@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import anyio
 
-from hermes_memory.cli.common import home_option, json_option, print_json, settings_for
+from hermes_memory.cli.common import home_option, json_option, print_json, seconds, settings_for
 from hermes_memory.cli.exits import DONE
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.listening import Listening, listening
@@ -38,7 +38,7 @@ def register(verbs: Any) -> None:
     )
     parser.add_argument(
         "--every",
-        type=_seconds,
+        type=seconds(SHORTEST, LONGEST),
         default=DEFAULT_SECONDS,
         metavar="SECONDS",
         help="how often the numbers are read anew; default: %(default)s",
@@ -83,10 +83,3 @@ def _where(text: str) -> Listening:
         return listening(text)
     except InvalidInput as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not SHORTEST <= seconds <= LONGEST:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds from {SHORTEST:.0f} to {LONGEST:.0f}")
-    return seconds

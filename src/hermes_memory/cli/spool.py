@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hermes_memory.application import spool_desk
 from hermes_memory.application.spool_desk import Standing
-from hermes_memory.cli.common import counted, home_option, json_option, print_json, settings_for, verb_below
+from hermes_memory.cli.common import (
+    MOST,
+    counted,
+    home_option,
+    json_option,
+    print_json,
+    settings_for,
+    verb_below,
+    whole_number,
+)
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.spool_lines import item_line, status_lines
 
@@ -22,8 +31,6 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 
 DEFAULT_LIMIT: Final = 50
-MOST: Final = 2**53
-"""More than any spool ever numbers."""
 ADVICE: Final = "To keep a copy first: hermes-memory spool export FILE. To drop them: the same with --execute."
 
 
@@ -35,9 +42,15 @@ def register(verbs: Any) -> None:
     listing = verb_below(below, "list", _list, "list what waits and what is dead, without its content", _spool_options)
     _state_option(listing)
     listing.add_argument(
-        "--limit", type=_count, default=DEFAULT_LIMIT, metavar="N", help="most to show; default: %(default)s"
+        "--limit",
+        type=whole_number(0, MOST),
+        default=DEFAULT_LIMIT,
+        metavar="N",
+        help="most to show; default: %(default)s",
     )
-    listing.add_argument("--after", type=_count, default=0, metavar="N", help="go on after this number in line")
+    listing.add_argument(
+        "--after", type=whole_number(0, MOST), default=0, metavar="N", help="go on after this number in line"
+    )
     listing.add_argument("--content", action="store_true", help="show the texts, without credentials")
     retry = verb_below(below, "retry", _retry, "put dead letters back in line, in their old places", _spool_options)
     retry.add_argument("id", nargs="*", help="only these; default: all that can be delivered")
@@ -69,13 +82,6 @@ def _spool_options(parser: argparse.ArgumentParser) -> None:
 
 def _state_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", choices=[standing.value for standing in Standing], help="only these; default: all")
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if not 0 <= count <= MOST:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST}")
-    return count
 
 
 def _standing(given: argparse.Namespace) -> Standing | None:

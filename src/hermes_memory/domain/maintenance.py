@@ -126,8 +126,8 @@ def days_before(now: datetime, days: float, *, least: float = 0.0, field: str) -
     return now - timedelta(days=days)
 
 
-def theme_to_prune(name: str | None) -> Theme | None:
-    """Return the theme that an operator narrows a prune to; a sink is named like any other one.
+def theme_named(name: str | None) -> Theme | None:
+    """Return the theme that an operator narrows work to, None for all; a sink is named like any other one.
 
     Raises:
         InvalidInput: The name is empty, or that of a scope.

@@ -32,6 +32,15 @@ class EffectiveSetting:
         return " and ".join(map(str, self.origins)) or "default"
 
 
+def settings_at(home: Path | None, **named: Any) -> Settings:
+    """Read the settings of a home, None for the environment's, some of them named in place of what stands there.
+
+    Raises:
+        ConfigurationError: They cannot be used.
+    """
+    return Settings(**({"home": home} if home else {}), **named)
+
+
 def effective_settings(home: Path | None = None) -> tuple[Settings, Sequence[EffectiveSetting]]:
     """Read the settings of a home; return them, and each of them as it may be shown.
 
@@ -44,7 +53,7 @@ def effective_settings(home: Path | None = None) -> tuple[Settings, Sequence[Eff
     found: Origins = {}
     token = origins.set(found)
     try:
-        settings = Settings(home=home) if home else Settings()
+        settings = settings_at(home)
     finally:
         origins.reset(token)
     return settings, tuple(_each(settings, found))

@@ -78,8 +78,12 @@ class Import:
         vectors: VectorPassage | None = None,
         dry_run: bool = False,
         progress: Callable[[int], object] = lambda _: None,
+        expect: Callable[[int], object] = lambda _: None,
     ) -> None:
-        """Import `source` into `store`; `vectors` are taken over by a passage, if there is one."""
+        """Import `source` into `store`; `vectors` are taken over by a passage, if there is one.
+
+        `progress` is told how many rows each batch had, and `expect` before how many there are, if the source knows.
+        """
         self._source = source
         self._converter = converter
         self._owners = owners
@@ -88,6 +92,7 @@ class Import:
         self._vectors = vectors
         self._dry_run = dry_run
         self._progress = progress
+        self._expect = expect
         self.done = Moved()
 
     async def run(self) -> Moved:
@@ -97,6 +102,8 @@ class Import:
             StoreUnavailable, SchemaNotApplied: One of the two databases does not serve; run it again later.
         """
         self.done.source = await self._source.counts()
+        if self.done.source is not None:
+            self._expect(sum(self.done.source.values()))
         batch: list[Converted] = []
         async for item in self._source.items():
             if isinstance(item, ForeignAgent):

@@ -1,0 +1,87 @@
+"""How it is shown how far long work has come: on a terminal, and where nobody watches."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+
+import pytest
+from rich.console import Console
+
+from hermes_memory.application.reembed_progress import Step
+from hermes_memory.cli.progress import Bars, Display, Lines, progress_line, shown
+
+
+class Terminal(io.StringIO):
+    """Standard error that somebody watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_sees_what_is_done_how_much_and_what_is_left() -> None:
+    seen = io.StringIO()
+    with Bars(Console(file=seen, force_terminal=True, width=120)) as bars:
+        bars.reach(1)
+        bars.begin(Step.QUEUE, None)
+        bars.begin(Step.EMBED, 1_000)
+        bars.reach(250)
+
+    assert "embedding" in seen.getvalue()
+    assert "250/1000" in seen.getvalue()
+    assert "left:" in seen.getvalue()
+
+
+def test_work_whose_extent_turns_out_later_gets_a_bar_all_the_same() -> None:
+    seen = io.StringIO()
+    with Bars(Console(file=seen, force_terminal=True, width=120)) as bars:
+        bars.begin("pruned", None)
+        bars.expect(400)
+        for _ in range(100):
+            bars.advance(3)
+
+    assert "pruned" in seen.getvalue()
+    assert "300/400" in seen.getvalue()
+
+
+def test_whoever_asks_for_lines_gets_one_for_each_step_and_one_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with Lines() as lines:
+        lines.begin(Step.EMBED, 5_000)
+        for second in range(25):
+            now[0] = 100.0 + second
+            lines.reach(second * 100)
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "embedding: 5,000 to do",
+        "embedding: 1,000 of 5,000, 100 a second, about 40 s left",
+        "embedding: 2,000 of 5,000, 100 a second, about 30 s left",
+    ]
+
+
+def test_nothing_is_foretold_before_anything_is_done() -> None:
+    assert progress_line(Step.INDEX, 0, 64, 12.0) == "building the index: 0 of 64"
+    assert progress_line(Step.QUEUE, 7, None, 12.0) == "looking for rows without a vector: 7"
+
+
+def test_a_pipe_gets_nothing_unless_lines_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with shown(argparse.Namespace(), "exported", 5) as display:
+        display.advance(5)
+
+    assert type(display) is Display
+    assert (display.done, display.total) == (5, 5)
+    assert capsys.readouterr() == ("", "")
+    assert isinstance(shown(argparse.Namespace(verbose=True)), Lines)
+
+
+def test_a_terminal_gets_bars_whether_lines_are_asked_for_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+
+    assert isinstance(shown(argparse.Namespace(verbose=False)), Bars)
+    assert isinstance(shown(argparse.Namespace(verbose=True)), Bars)
