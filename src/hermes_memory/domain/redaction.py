@@ -111,7 +111,7 @@ _SURELY_A_KEY: Final = 20
 _SHORTEST_QUOTED_KEY: Final = 6
 _LONGEST_NUMBER: Final = 15
 _LONGEST_TALLY: Final = 4
-_VERDICTS: Final = frozenset({"yes", "no", "ok"})
+_VERDICTS: Final = frozenset({"yes", "no", "ok", "on", "off", "all", "any"})
 
 
 class _Suspects(NamedTuple):
@@ -195,12 +195,14 @@ def _replaced(match: re.Match[str], group: str, length: int, mark: str) -> str:
 def _redact_assignments(line: str, found: Counter[str]) -> Iterator[str]:
     """Yield the parts of a line. What is no secret may hold one, as in `secret: password: x`: it is read again."""
     done = position = 0
+    inherited = -1
     while match := shapes.ASSIGNMENT.search(line, position):
         group = match.lastgroup or ""
         start = match.start(group)
         value = match[group] if group != "bare" else _unbracketed(match[group])
-        if _stands_for_nothing(value, match) or not _is_secret(value, group, match):
-            position = start
+        passes_on = match.start() == inherited and not (group == "bare" and _is_prose(value, match))
+        if _stands_for_nothing(value, match) or not (passes_on or _is_secret(value, group, match)):
+            position, inherited = start, start if match["password"] and _names_another(value) else -1
             continue
         yield line[done:start]
         yield _mark(_kind_of(match), found)
@@ -223,9 +225,16 @@ def _stands_for_nothing(value: str, match: re.Match[str]) -> bool:
         shapes.PLACEHOLDER.fullmatch(match[match.lastgroup or 0]) is not None
         or shapes.PLACEHOLDER.fullmatch(value) is not None
         or value.lower() == name.lower()
+        or _names_another(value)
         or (match.lastgroup == "bare" and shapes.CODE.fullmatch(match["bare"]) is not None)
         or (name.lower() == "pwd" and value.startswith(_PATHS))
     )
+
+
+def _names_another(value: str) -> bool:
+    """Tell whether a value is itself the name of a secret with its sign, as in `password: token: x`."""
+    name = value[:-1]
+    return value.endswith((":", "：")) and name.isalpha() and _ends_as_a_secret_does(_folded(name))
 
 
 def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
