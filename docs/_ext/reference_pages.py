@@ -228,7 +228,7 @@ def _verb(name: str, summary: str, parser: argparse.ArgumentParser) -> str:
 
 def _spelling(action: argparse.Action) -> str:
     if not action.option_strings:
-        return action.dest.upper()
+        return str(action.metavar or action.dest.upper())
     if action.nargs == 0:
         return action.option_strings[-1]
     value = "|".join(action.choices) if action.choices else action.metavar or action.dest.upper()
