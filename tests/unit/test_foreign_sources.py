@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from hermes_memory import ConfigurationError, InvalidInput, Settings
+from hermes_memory.adapters.sources import holographic, listing, markdown
 from hermes_memory.adapters.sources.addresses import connection_arguments
 from hermes_memory.adapters.sources.holographic import read_facts
 from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listing
@@ -124,6 +126,26 @@ def test_notebooks_of_any_home_are_read_with_the_time_of_their_file(tmp_path: Pa
     assert [each.key for each in alone] == [found[2].key]
     with pytest.raises(InvalidInput, match="neither"):
         read_notebooks(tmp_path / "nowhere")
+
+
+def test_a_file_that_is_larger_than_a_reader_takes_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MAX_BYTES", 9)
+    monkeypatch.setattr(markdown, "MAX_BYTES", 9)
+    monkeypatch.setattr(holographic, "MAX_CHARS", 9)
+    with closing(sqlite3.connect(tmp_path / "memory_store.db")) as opened:
+        opened.execute("create table facts (fact_id, content, category, tags, trust_score, created_at, updated_at)")
+        opened.execute("insert into facts (fact_id, content) values (1, 'ten letter')")
+        opened.commit()
+    readers: list[Callable[[], object]] = [
+        lambda: read_listing(written(tmp_path / "all.json", '["ten le"]'), MEM0),
+        lambda: read_notebooks(written(tmp_path / "MEMORY.md", "ten letter")),
+        lambda: read_facts(tmp_path),
+    ]
+    for read in readers:
+        with pytest.raises(InvalidInput, match=r"(larger|more) than 9 .*: import it in parts"):
+            read()
 
 
 def test_a_contacts_rows_get_the_subject_under_which_live_talk_is_kept_and_no_others() -> None:

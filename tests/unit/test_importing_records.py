@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 
 import pytest
 
 from hermes_memory.adapters.inmemory.archive import InMemoryArchive
 from hermes_memory.application.accept import NAME_MAX_CHARS, REASON_MAX_CHARS
+from hermes_memory.application.exporting.jsonl import Writer
+from hermes_memory.application.importing import jsonl
 from hermes_memory.application.importing.jsonl import Imported, JsonlImport
 from hermes_memory.application.importing.records import RecordPreparing
 from hermes_memory.application.preparing import Preparing
@@ -106,3 +109,31 @@ def test_what_live_writes_keep_is_left_as_it_is(record: Any, name: str) -> None:
         record = replace(record, session=name)
 
     assert RecordPreparing(preparing()).prepared(record) == record
+
+
+async def test_a_line_that_is_too_long_is_refused_in_pieces_and_the_rest_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jsonl, "LINE_MAX_BYTES", 2_000)
+    long = replace(entry("x" * 9_999, 1))
+    body = b"".join((HEAD, line_of(long), line_of(entry("a fact", 2)), b"y" * 2_001))
+    lines = list(jsonl.bounded_lines(BytesIO(body)))
+    done = await JsonlImport(InMemoryArchive(), preparing()).run(lines)
+    whole = await JsonlImport(InMemoryArchive(), preparing()).run(BytesIO(body))
+
+    assert max(map(len, lines)) == 2_001
+    assert [each.line for each in done.refused] == [each.line for each in whole.refused] == [2, 4]
+    assert "longer than 2,000 bytes" in done.refused[0].reason
+    assert (done.read, done.new["entry"]) == (whole.read, whole.new["entry"]) == (3, 1)
+
+
+async def test_the_end_vouches_for_a_line_that_was_refused_for_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "LINE_MAX_BYTES", 2_000)
+    written: list[bytes] = []
+    writer = Writer(written.append)
+    for line in (HEAD, line_of(entry("x" * 9_999, 1)), line_of(entry("a fact", 2))):
+        writer.line(line)
+    writer.end()
+    done = await JsonlImport(InMemoryArchive(), preparing()).run(jsonl.bounded_lines(BytesIO(b"".join(written))))
+
+    assert (done.whole, len(done.refused), done.new["entry"]) == (True, 1, 1)

@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
+from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Foreign
 
 _SECONDS_END: Final = 100_000_000_000
@@ -38,6 +40,22 @@ class ReadSource:
 async def read_source(name: str, read: Sequence[Foreign]) -> AsyncIterator[ReadSource]:
     """Open a source over items that were read."""
     yield ReadSource(name=name, read=read)
+
+
+def read_bounded(path: Path, max_bytes: int) -> bytes:
+    """Read a file, whatever its kind, that may be as large as this.
+
+    Raises:
+        InvalidInput: It is larger, or cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            found = file.read(max_bytes + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read ({type(error).__name__})") from None
+    if len(found) > max_bytes:
+        raise InvalidInput(f"{path} is larger than {max_bytes:,} bytes: import it in parts")
+    return found
 
 
 def key_of(*parts: object) -> str:

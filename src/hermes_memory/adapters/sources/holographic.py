@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from hermes_memory.adapters.sources.files import key_of, time_of
 from hermes_memory.domain.errors import InvalidInput
@@ -15,9 +16,11 @@ from hermes_memory.domain.model import Target
 NAME: Final = "holographic"
 FILE: Final = "memory_store.db"
 BUSY_SECONDS: Final = 10.0
+MAX_CHARS: Final = 268_435_456
 FACTS: Final = """
 select fact_id, content, category, tags, trust_score, created_at, updated_at from facts order by updated_at, fact_id"""
 _ABOUT_THE_USER: Final = "user_pref"
+_Row: TypeAlias = tuple[int, str, str | None, str | None, float | None, str | None, str | None]
 
 
 def read_facts(path: Path) -> list[Foreign]:
@@ -34,12 +37,21 @@ def read_facts(path: Path) -> list[Foreign]:
         raise InvalidInput(f"there is no {FILE} in {path}")
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as opened:
-            return [_fact(row) for row in opened.execute(FACTS)]
+            return [_fact(row) for row in _bounded(opened.execute(FACTS), file)]
     except sqlite3.Error as error:
         raise InvalidInput(f"{file} holds no facts of the holographic memory ({type(error).__name__})") from None
 
 
-def _fact(row: tuple[int, str, str | None, str | None, float | None, str | None, str | None]) -> Foreign:
+def _bounded(rows: Iterable[_Row], file: Path) -> Iterator[_Row]:
+    characters = 0
+    for row in rows:
+        characters += sum(len(value) for value in row if isinstance(value, str))
+        if characters > MAX_CHARS:
+            raise InvalidInput(f"{file} holds more than {MAX_CHARS:,} characters of facts: import it in parts")
+        yield row
+
+
+def _fact(row: _Row) -> Foreign:
     identity, content, category, tags, trust, made, changed = row
     return ForeignEntry(
         place=f"fact {identity}",

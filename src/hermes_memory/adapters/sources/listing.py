@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hermes_memory.adapters.sources.files import key_of, time_of
+from hermes_memory.adapters.sources.files import key_of, read_bounded, time_of
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Foreign, ForeignEntry, Unreadable, Whose
 from hermes_memory.domain.model import Target
 
+MAX_BYTES: Final = 268_435_456
+"""Some hundred thousand memories; a document is parsed as a whole, and takes several times its size."""
 DEFAULT_SCOPE: Final = "__default__"
 """How Tablestore writes that a level of the scope is not used."""
 _LISTS: Final = ("results", "memories", "items", "data")
@@ -88,8 +90,8 @@ def read_listing(path: Path, shape: Shape, *, user: str | None = None) -> list[F
 def _documents(path: Path) -> Iterator[tuple[str, dict[str, Any] | Unreadable]]:
     """Yield the memories of a file, each with its place."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_bounded(path, MAX_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} cannot be read ({type(error).__name__})") from None
     try:
         document = json.loads(text)

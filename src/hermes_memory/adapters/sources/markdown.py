@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.sources.files import key_of
+from hermes_memory.adapters.sources.files import key_of, read_bounded
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Foreign, ForeignEntry, Whose
 from hermes_memory.domain.model import Target
@@ -38,14 +38,11 @@ def _find(path: Path, name: str) -> Path | None:
 
 
 def _entries(target: Target, file: Path) -> list[Foreign]:
+    text = read_bounded(file, MAX_BYTES).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     try:
-        state = file.stat()
-        if state.st_size > MAX_BYTES:
-            raise InvalidInput(f"{file} is larger than {MAX_BYTES:,} bytes: this is no notebook")
-        text = file.read_text(encoding="utf-8", errors="replace")
+        at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read ({type(error).__name__})") from None
-    at = datetime.fromtimestamp(state.st_mtime, UTC)
     return [
         ForeignEntry(
             place=f"{file.name} entry {number}",

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from hermes_memory.application.exporting.jsonl import END, HEAD
 from hermes_memory.application.importing.records import RecordPreparing
@@ -19,6 +19,8 @@ from hermes_memory.ports.archive import Archive
 
 BATCH: Final = 500
 BATCH_BYTES: Final = 4_194_304
+LINE_MAX_BYTES: Final = 67_108_864
+"""Far more than a line of an export takes: texts, metadata and vectors are bounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +84,13 @@ class JsonlImport:
         self.done = Imported()
 
     async def run(self, lines: Iterable[bytes]) -> Imported:
-        """Import the lines of a file, each with its end.
+        """Import the lines of a file, each with its end; of a file that may be hostile, by `bounded_lines`.
 
         Raises:
             InvalidInput: It begins with no head that this version understands.
             StoreUnavailable, SchemaNotApplied: The database does not take it; run it again.
         """
-        numbered = enumerate(lines, 1)
+        numbered = self._numbered(lines)
         await self._begin(next(numbered, (0, b""))[1])
         for batch in self._batches(numbered):
             await self._store(batch)
@@ -110,6 +112,24 @@ class JsonlImport:
             self._vectors = made_by == await self._archive.model()
             if not self._vectors:
                 self.done.notes.append("the vectors are of another model than the one in use: new ones will be made")
+
+    def _numbered(self, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Count lines from 1, and refuse those that are too long, of whatever pieces they consist."""
+        number, inside = 0, False
+        for piece in pieces:
+            number += not inside
+            if not inside and len(piece) <= LINE_MAX_BYTES:
+                yield number, piece
+                continue
+            self._digest.update(piece)
+            if not inside:
+                self._told = {}
+                self.done.read += 1
+                self._refuse(number, f"the line is longer than {LINE_MAX_BYTES:,} bytes")
+            inside = not piece.endswith(b"\n")
+
+    def _refuse(self, number: int, reason: str) -> None:
+        self.done.refused.append(Refused(line=number, reason=reason))
 
     def _batches(self, numbered: Iterable[tuple[int, bytes]]) -> Iterator[list[_Line]]:
         batch: list[_Line] = []
@@ -141,7 +161,7 @@ class JsonlImport:
             record = record_of(parsed)
             prepared = self._records.prepared(record)
         except InvalidInput as error:
-            self.done.refused.append(Refused(line=number, reason=str(error)))
+            self._refuse(number, str(error))
             return None
         self.done.mended += prepared != record
         return prepared
@@ -155,7 +175,7 @@ class JsonlImport:
             receipt = await self._archive.store([each.record for each in batch], vectors=self._vectors)
         except DeliveryRejected as error:
             if len(batch) == 1:
-                self.done.refused.append(Refused(line=batch[0].number, reason=str(error)))
+                self._refuse(batch[0].number, str(error))
                 return
             middle = len(batch) // 2
             await self._store(batch[:middle])
@@ -173,6 +193,11 @@ class JsonlImport:
             self.done.notes.append("the file was changed since it was written: its checksum does not hold")
         else:
             self.done.whole = True
+
+
+def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file, those that are too long in pieces, so that none of them fills the memory."""
+    return iter(lambda: file.readline(LINE_MAX_BYTES + 1), b"")
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
