@@ -7,6 +7,7 @@ from asyncio import gather
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -19,7 +20,7 @@ from hermes_memory import Settings, StoreUnavailable
 from hermes_memory.adapters.sources.pgvector import NAME, pgvector_source
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.bootstrap.moving import import_source
-from hermes_memory.cli.exits import DONE, ERROR, USAGE
+from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, USAGE
 from hermes_memory.cli.main import main
 from hermes_memory.domain.foreign import Foreign
 from hermes_memory.ports.sources import Source
@@ -58,8 +59,9 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 
 @pytest.mark.usefixtures("served")
 async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
-    database: Installation, tmp_path: Path, command: Callable[..., Ran]
+    database: Installation, tmp_path: Path, command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("telegram:12345\npostgresql://nobody@127.0.0.1:9/nowhere\n"))
     old = tmp_path / "old"
     old.mkdir()
     (old / "MEMORY.md").write_text("The office is in Turin\n§\nok\n§\npassword=hunter2-Xy9-long")
@@ -69,7 +71,7 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
     config = tmp_path / "config.yaml"
     config.write_text("plugins:\n  pgvector:\n    embed_dim: 768\n    sync_turns: false\n    ttl_days: 9\n")
     notebooks = ("import", "markdown", str(old), "--theme", "Desk")
-    mem0 = ("import", "mem0", str(listing), "--subject", "telegram:12345", "--json")
+    mem0 = ("import", "mem0", str(listing), "--subject", "-", "--json")
     ran = [
         await anyio.to_thread.run_sync(command, *arguments)
         for arguments in (
@@ -78,6 +80,8 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
                 ("import", "pgvector", "--config", str(config)),
                 ("import", "pgvector"),
                 ("import", "markdown", "/nowhere"),
+                ("import", "pgvector", "--dsn", "-"),
+                ("import", "markdown", str(old), "--subject", "-"),
             ),
         )
     ]
@@ -91,8 +95,8 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
     finally:
         await connection.close()
 
-    dry, first, again, by_json, converted, unnamed, nowhere = ran
-    assert [each.code for each in ran] == [DONE, DONE, DONE, ERROR, DONE, USAGE, USAGE]
+    dry, first, again, by_json, converted, unnamed, nowhere, typed, untyped = ran
+    assert [each.code for each in ran] == [DONE, DONE, DONE, ERROR, DONE, USAGE, USAGE, DEPENDENCY_DOWN, USAGE]
     assert "would store at most: 3 of kind entry" in dry.out
     assert "stored: 3 of kind entry" in first.out
     assert (again.document["known"], again.document["stored"], again.document["verified"]) == (3, {}, 3)
@@ -112,6 +116,8 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
     assert "# ttl_days: nothing is deleted by age" in converted.err
     assert "--config" in unnamed.err
     assert "there is no" in nowhere.err
+    assert "nobody" not in typed.err
+    assert "no line to read for --subject" in untyped.err
 
 
 @pytest.mark.timeout(300)

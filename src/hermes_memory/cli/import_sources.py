@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from hermes_memory.cli.common import (
+    FROM_INPUT,
     counts_told,
     first_of,
     home_option,
@@ -39,7 +41,9 @@ def register(sources: Any) -> None:
     """Add the sources."""
     pgvector = _add(sources, "pgvector", "a live database of hermes-memory-pgvector", _pgvector)
     pgvector.add_argument(
-        "--dsn", metavar="ADDRESS", help="its database, as its own settings name it; a login that may read is enough"
+        "--dsn",
+        metavar="ADDRESS",
+        help="its database, as its own settings name it; a login that may read is enough; - reads a line of input",
     )
     pgvector.add_argument(
         "--config",
@@ -73,7 +77,9 @@ def _file(parser: argparse.ArgumentParser, name: str, help_text: str) -> argpars
         help="whose what names no agent becomes; default: %(default)s, the unnamed agent",
     )
     parser.add_argument(
-        "--subject", metavar="KEY", help="keep all of it to this person or group: PLATFORM:CONTACT, or a session key"
+        "--subject",
+        metavar="KEY",
+        help="keep all of it to this person or group: PLATFORM:CONTACT, or a session key; - reads a line of input",
     )
     return parser
 
@@ -99,10 +105,19 @@ def existing(path: str) -> Path:
     return found
 
 
+def _typed(value: str | None, option: str) -> str | None:
+    """Return the value of an option, or a line of standard input: what no history and no list of processes may show."""
+    if value != FROM_INPUT:
+        return value
+    if not (line := sys.stdin.readline().strip()):
+        raise InvalidInput(f"standard input has no line to read for --{option}", field=option)
+    return line
+
+
 def _pgvector(given: argparse.Namespace) -> AbstractAsyncContextManager[Source]:
     from hermes_memory.adapters.sources.pgvector import pgvector_source  # noqa: PLC0415 - the host imports this
 
-    return pgvector_source(given.dsn, vectors=given.model is not None)
+    return pgvector_source(_typed(given.dsn, "dsn") or "", vectors=given.model is not None)
 
 
 def _pgvector_carry_out(given: argparse.Namespace) -> int:
@@ -152,7 +167,8 @@ def _carry_out(given: argparse.Namespace) -> int:
     from hermes_memory.bootstrap.moving import import_source  # noqa: PLC0415
     from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
-    settings, source = settings_for(given), given.opens(given)
+    settings, subject = settings_for(given), _typed(given.subject, "subject")
+    source = given.opens(given)
 
     async def imported() -> Moved:
         with shown(given, "imported") as progress:
@@ -160,7 +176,7 @@ def _carry_out(given: argparse.Namespace) -> int:
                 settings,
                 source,
                 default_theme=given.theme,
-                subject_key=given.subject,
+                subject_key=subject,
                 model=given.model,
                 dry_run=given.dry_run,
                 progress=progress.advance,
