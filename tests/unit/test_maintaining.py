@@ -45,6 +45,25 @@ def maintaining(upkeep: Upkeep, seen: list[int]) -> Maintaining:
     return Maintaining(upkeep, verb="prune", detail={"theme": None}, progress=seen.append)
 
 
+async def test_whoever_watches_learns_how_much_there_is_before_any_of_it_is_done() -> None:
+    store = InMemoryStore(analyze=str.split)
+    await store.delivery.apply([record(*(said(f"turn {n}", at=LONG_AGO) for n in range(3)))])
+    told: list[tuple[str, int]] = []
+    work = Maintaining(
+        store.prune(Prune(before=NOW)),
+        verb="prune",
+        detail={},
+        progress=lambda rows: told.append(("done", rows)),
+        expect=lambda rows: told.append(("due", rows)),
+    )
+    foretold = await work.preview()
+    await work.execute()
+
+    assert told[0] == ("due", sum(foretold.counts.values()))
+    assert {kind for kind, _ in told[1:]} == {"done"}
+    assert sum(rows for _, rows in told[1:]) == told[0][1]
+
+
 async def test_a_preview_changes_nothing_and_what_it_foretells_is_done() -> None:
     store = InMemoryStore(analyze=str.split)
     await store.delivery.apply([add("kept", DESK), record(*(said(f"turn {n}", at=LONG_AGO) for n in range(3)))])
