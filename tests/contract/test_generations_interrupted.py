@@ -33,10 +33,13 @@ async def test_a_generation_whose_drop_was_given_up_is_fed_again_once_it_is_regi
                     await generations.drop(number)
         finally:
             await dump.close()
+        kept = [await generations.kept(number)]
         fed = [each.fed for each in await generations.standing() if each.generation == number]
         again = await generations.register("another", 8, 64)
         fed += [each.fed for each in await generations.standing() if each.generation == number]
+        kept.append(await generations.kept(number))
 
+    assert kept == [False, True]
     assert (fed, again) == ([False, True], number)
 
 

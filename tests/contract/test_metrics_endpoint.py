@@ -172,3 +172,18 @@ async def test_without_the_client_library_a_line_of_the_log_says_what_to_install
 
 def actions(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.action for record in caplog.records if record.name == exposing.__name__]  # type: ignore[attr-defined]
+
+
+async def test_a_release_of_the_client_library_whose_calls_differ_costs_the_numbers_and_nothing_else(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def registry() -> None:
+        raise TypeError("of an older release")
+
+    monkeypatch.setattr("prometheus_client.registry.CollectorRegistry", registry)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(exposing.Exposure(listening("127.0.0.1:0"), Telemetry()).run)
+        await until(lambda: actions(caplog) == ["metrics.not_served"])
+        tasks.cancel_scope.cancel()
+
+    assert [record.__dict__["cause"] for record in caplog.records if record.name == exposing.__name__] == ["TypeError"]

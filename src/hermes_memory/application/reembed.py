@@ -104,6 +104,12 @@ class Reembedding:
             Outdated: Somebody dropped the generation meanwhile.
             StoreUnavailable, SchemaNotApplied: The database does not serve.
         """
+        try:
+            return await self._run(wanted)
+        except StoreUnavailable as error:
+            raise StoreUnavailable(f"{error}; what is done is kept, and the same command goes on with it") from error
+
+    async def _run(self, wanted: Wanted) -> Reembedded:
         started = time.monotonic()
         await self._embedder.embed_documents([PROBE], timeout=self._timeout)
         async with self._generations.alone(self._waits):
@@ -157,9 +163,6 @@ class Reembedding:
             beside.start_soon(stage.run)
             try:
                 outcome = await self._brought_to_use(number, filling, wanted)
-            except StoreUnavailable as error:
-                failure = StoreUnavailable(f"{error}; what is done is kept, and the same command goes on with it")
-                failure.__cause__ = error
             except HermesMemoryError as error:
                 failure = error
             beside.cancel_scope.cancel()

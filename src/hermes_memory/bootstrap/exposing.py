@@ -64,9 +64,10 @@ class Exposure:
         while True:
             try:
                 metrics, endpoint = await call_aside(lambda: new_endpoint(self._where, events=True))
-            except HermesMemoryError as error:
+            except Exception as error:  # noqa: BLE001 - a release of the client library whose calls differ, too
                 if not told:
-                    facts = {"action": "metrics.not_served", "cause": type(error).__name__, "reason": str(error)}
+                    reason = str(error) if isinstance(error, HermesMemoryError) else "it is of no use here"
+                    facts = {"action": "metrics.not_served", "cause": type(error).__name__, "reason": reason}
                     logger.warning("this process serves no metrics for now", extra=facts)
                 told = True
                 await anyio.sleep(RETRY_SECONDS)

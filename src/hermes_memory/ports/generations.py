@@ -76,7 +76,7 @@ class Generations(Protocol):
         ...
 
     async def kept(self, generation: int) -> bool:
-        """Tell whether a generation is still there."""
+        """Tell whether a generation is still there, and nobody has begun to drop it."""
         ...
 
     async def register(self, model: str, dimension: int, part_tokens: int) -> int:

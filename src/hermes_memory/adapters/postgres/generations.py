@@ -31,7 +31,7 @@ TRY_ALONE: Final[LiteralString] = "select pg_try_advisory_lock(hashtextextended(
 UNLOCK: Final[LiteralString] = "select pg_advisory_unlock(hashtextextended('hermes_memory reembed', 0))"
 
 KEPT: Final[LiteralString] = """
-select exists (select from hermes_memory.embedding_models m where m.generation = $1)"""
+select exists (select from hermes_memory.embedding_models m where m.generation = $1 and m.fed)"""
 REGISTER: Final[LiteralString] = "select hermes_memory.register_generation($1, $2, $3)"
 QUEUE: Final[LiteralString] = """
 select queued, last, last_theme from hermes_memory.queue_rows($1, $2, $3, $4, $5)"""
