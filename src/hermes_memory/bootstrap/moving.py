@@ -136,4 +136,4 @@ async def _passage(container: Container, model: str | None) -> VectorPassage | N
     generation = await container.queue().active()
     if generation is None or generation.model != model:
         return None
-    return VectorPassage(container.queue(), generation=generation.number, dimension=generation.dimension)
+    return VectorPassage(container.queue(), generation)

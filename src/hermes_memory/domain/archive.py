@@ -18,10 +18,15 @@ FORMAT_VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingModel:
-    """Which model made the vectors of an archive; vectors of another model do not compare with them."""
+    """Which model made the vectors of an archive; vectors of another model do not compare with them.
+
+    Attributes:
+        part_tokens: The longest parts that texts were cut into, in estimated tokens; None when that is not known.
+    """
 
     name: str
     dimension: int
+    part_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ _HALFVEC_HEADER: Final = 4
 """Bytes in front of the numbers in the binary form of a halfvec."""
 
 MODEL: Final[LiteralString] = """
-select i.active_generation as generation, m.model, m.dimension
+select i.active_generation as generation, m.model, m.dimension, m.part_tokens
   from hermes_memory.installation i join hermes_memory.embedding_models m on m.generation = i.active_generation"""
 # Whatever the registry says, nothing that is stored is left behind.
 THEMES: Final[LiteralString] = """
@@ -73,7 +73,9 @@ class PostgresSnapshot:
     async def model(self) -> EmbeddingModel | None:
         """Return the model in use; see `Snapshot.model`."""
         found = await self._connection.fetchrow(MODEL)
-        return EmbeddingModel(name=found["model"], dimension=found["dimension"]) if found else None
+        if found is None:
+            return None
+        return EmbeddingModel(name=found["model"], dimension=found["dimension"], part_tokens=found["part_tokens"])
 
     async def themes(self) -> Sequence[Theme]:
         """Return all themes; see `Snapshot.themes`."""

@@ -115,7 +115,9 @@ class PostgresArchive:
         """Return the model in use; see `Archive.model`."""
         async with self._administrator.transaction(read_only=True) as connection:
             found = await connection.fetchrow(MODEL)
-        return EmbeddingModel(name=found["model"], dimension=found["dimension"]) if found else None
+        if found is None:
+            return None
+        return EmbeddingModel(name=found["model"], dimension=found["dimension"], part_tokens=found["part_tokens"])
 
     async def store(self, records: Sequence[Archived], *, vectors: bool) -> Receipt:
         """Store records, all or none; see `Archive.store`."""

@@ -83,5 +83,7 @@ async def export_jsonl(
 
 async def _head(snapshot: Snapshot, theme: Theme | None, *, vectors: bool) -> dict[str, Any]:
     model = await snapshot.model() if vectors else None
-    told = {"model": model.name, "dimension": model.dimension} if model else None
+    told = None
+    if model is not None:
+        told = {"model": model.name, "dimension": model.dimension, "part_tokens": model.part_tokens}
     return {"kind": HEAD, "version": FORMAT_VERSION, "theme": theme, "vectors": told}

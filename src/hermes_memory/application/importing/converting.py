@@ -130,8 +130,9 @@ class Converter:
         return self._said[key] - 1
 
     def _stamp(self, caller: Caller, key: str, *, at: datetime | None = None) -> Stamp:
+        whose = "" if caller.subject is None else caller.subject.hex()
         return Stamp(
-            operation=OperationId(uuid5(NAMESPACE, f"{self._source}\0{key}")),
+            operation=OperationId(uuid5(NAMESPACE, f"{caller.theme}\0{whose}\0{self._source}\0{key}")),
             caller=caller,
             origin=Origin.IMPORT,
             accepted_at=at or self._now(),

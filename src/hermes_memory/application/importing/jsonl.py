@@ -111,7 +111,9 @@ class JsonlImport:
         if made_by is not None:
             self._vectors = made_by == await self._archive.model()
             if not self._vectors:
-                self.done.notes.append("the vectors are of another model than the one in use: new ones will be made")
+                self.done.notes.append(
+                    "the vectors are of another model or length of parts than those in use: new ones are made"
+                )
 
     def _numbered(self, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         """Count lines from 1, and refuse those that are too long, of whatever pieces they consist."""
@@ -215,4 +217,7 @@ def _model(told: object) -> EmbeddingModel | None:
         or not isinstance(told.get("dimension"), int)
     ):
         return None
-    return EmbeddingModel(name=told["model"], dimension=told["dimension"])
+    parts = told.get("part_tokens")
+    return EmbeddingModel(
+        name=told["model"], dimension=told["dimension"], part_tokens=parts if isinstance(parts, int) else None
+    )

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
 
 from hermes_memory.application.importing.converting import Converted
 from hermes_memory.domain.chunks import ChunkPolicy, chunks
 from hermes_memory.domain.model import Kind
 from hermes_memory.domain.operations import AddEntry, row_id
 from hermes_memory.domain.vectors import indexable
-from hermes_memory.ports.embedding import EmbeddingJob, EmbeddingQueue
-
-WHOLE: Final = ChunkPolicy()
-"""A longer text gets a vector for each part of it instead of one that tells little of any."""
+from hermes_memory.ports.embedding import EmbeddingJob, EmbeddingQueue, Generation
 
 
 class VectorPassage:
     """Takes over vectors of the generation in use."""
 
-    def __init__(self, queue: EmbeddingQueue, *, generation: int, dimension: int) -> None:
-        """Store them in `generation`, which has vectors of `dimension` numbers."""
+    def __init__(self, queue: EmbeddingQueue, generation: Generation) -> None:
+        """Store them in `generation`.
+
+        A text longer than its parts gets a vector for each of them, instead of one that tells little of any.
+        """
         self._queue = queue
         self._generation = generation
-        self._dimension = dimension
+        self._policy = ChunkPolicy().of_length(generation.part_tokens)
 
     async def take(self, stored: Sequence[Converted]) -> int:
         """Take over the vectors of rows that were just stored, and return how many; the others are made later."""
@@ -37,7 +36,7 @@ class VectorPassage:
         return len(vectors)
 
     def _usable(self, vector: Sequence[float], text: str) -> bool:
-        return indexable(vector, self._dimension) and len(chunks(text, WHOLE)) == 1
+        return indexable(vector, self._generation.dimension) and len(chunks(text, self._policy)) == 1
 
     def _job(self, each: Converted, text: str) -> EmbeddingJob:
         stamp = each.operation.stamp
@@ -49,5 +48,5 @@ class VectorPassage:
             text=text,
             content_hash=hashlib.sha256(text.encode()).digest(),
             attempts=0,
-            generation=self._generation,
+            generation=self._generation.number,
         )

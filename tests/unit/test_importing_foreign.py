@@ -1,0 +1,85 @@
+"""What another memory holds is the same each time it is read, another for each owner, and has fitting vectors alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.inmemory.archive import InMemoryArchive
+from hermes_memory.application.exporting.jsonl import export_jsonl
+from hermes_memory.application.importing.converting import Converted, Converter
+from hermes_memory.application.importing.jsonl import JsonlImport
+from hermes_memory.application.importing.owners import Owners
+from hermes_memory.application.importing.vectors import VectorPassage
+from hermes_memory.application.preparing import Preparing
+from hermes_memory.application.secret_guard import SecretGuard
+from hermes_memory.domain.archive import ArchivedEntry, EmbeddingModel
+from hermes_memory.domain.foreign import ForeignEntry, Whose
+from hermes_memory.domain.identity import IdentityPolicy
+from hermes_memory.domain.model import Subject, Target
+from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.ports.embedding import Generation
+from hermes_memory.testing.archive_contract import entry
+from hermes_memory.testing.making import ANA, MARKETING
+
+AT = datetime(2024, 5, 3, 10, tzinfo=UTC)
+LONG = "a word and another one. " * 12
+"""Of more than 64 tokens, and of fewer than 256."""
+MODEL = EmbeddingModel(name="contract", dimension=4, part_tokens=64)
+
+
+def preparing() -> Preparing:
+    return Preparing(SecretGuard(SecretPolicy.REDACT))
+
+
+def converted(content: str, *, default: str = "hermes", subject: Subject | None = None) -> Converted:
+    """Convert an entry of no agent's that has a vector."""
+    owners = Owners(policy=IdentityPolicy(), secret=b"a secret of the installation", default=default, subject=subject)
+    converter = Converter("notes", owners, preparing(), now=lambda: AT, turn_chars=1_000)
+    item = ForeignEntry(
+        place="line 1", key="1", whose=Whose(), target=Target.MEMORY, content=content, vector=(1.0, 0.0, 0.0, 0.0)
+    )
+    return converter.convert(item)
+
+
+def test_the_same_file_imported_for_two_owners_becomes_rows_of_two_ids_and_the_same_ones_each_time() -> None:
+    once, again, other, hers = (
+        converted("a fact", default=theme, subject=subject).operation.stamp.operation
+        for theme, subject in (("hermes", None), ("hermes", None), ("marketing", None), ("hermes", ANA))
+    )
+
+    assert once == again
+    assert len({once, other, hers}) == 3
+
+
+@pytest.mark.parametrize(("part_tokens", "taken"), [(64, 1), (None, 2), (256, 2)])
+async def test_a_vector_is_taken_over_only_of_a_text_that_is_one_part_of_the_generation_in_use(
+    part_tokens: int | None, taken: int
+) -> None:
+    generation = Generation(number=1, model="contract", dimension=4, part_tokens=part_tokens)
+    store = InMemoryStore(analyze=str.split, generation=generation)
+    rows = [converted("a fact"), converted(LONG, default="marketing")]
+    await store.delivery.apply([each.operation for each in rows])
+    passed = await VectorPassage(store.queue, generation).take(rows)
+
+    assert passed == taken
+    assert (await store.inspector.counts())["vectors"] == taken
+
+
+@pytest.mark.parametrize(
+    ("in_use", "kept"),
+    [(MODEL, True), (replace(MODEL, part_tokens=256), False), (replace(MODEL, part_tokens=None), False)],
+)
+async def test_vectors_of_an_export_are_kept_where_texts_are_cut_alike(in_use: EmbeddingModel, kept: bool) -> None:
+    source, target = InMemoryArchive(in_use=MODEL), InMemoryArchive(in_use=in_use)
+    await source.store([entry("a fact", 1)], vectors=True)
+    lines: list[bytes] = []
+    await export_jsonl(source, lines.append, vectors=True)
+    done = await JsonlImport(target, preparing()).run(b"".join(lines).splitlines(keepends=True))
+    told = [each async for each in target.records(MARKETING, vectors=True) if isinstance(each, ArchivedEntry)]
+
+    assert [bool(each.vectors) for each in told] == [kept]
+    assert any("length of parts" in note for note in done.notes) is not kept
