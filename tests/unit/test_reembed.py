@@ -1,4 +1,4 @@
-"""Changing the embedding model: what is filled is used unless something speaks against it, and nothing is done twice."""
+"""Changing the embedding model: what is filled is used, unless something speaks against it."""
 
 from __future__ import annotations
 

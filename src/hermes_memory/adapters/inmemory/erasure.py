@@ -95,9 +95,9 @@ class InMemoryEraser:
         for delegation in self._delegations(erasure):
             records.delegations.remove(delegation)
         if isinstance(erasure, WholeTheme):
-            records.themes.discard(erasure.theme)
+            records.themes.pop(erasure.theme, None)
         if isinstance(erasure, WholeSubject):
-            records.persons.pop(erasure.subject, None)
+            records.split(erasure.subject)
         left = await self.count(erasure)
         proofs = [Proof(store=name, query=f"all {name}", remaining=remaining) for name, remaining in left.items()]
         return Erased(id=uuid4(), counts=counts, proofs=proofs)

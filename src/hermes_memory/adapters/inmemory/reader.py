@@ -72,7 +72,7 @@ class InMemoryReader:
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         """List the readable themes; see `Reader.themes`."""
         access = self._records.access(caller)
-        return sorted(theme for theme in self._records.themes - SINKS if readable(theme, caller, access))
+        return sorted(theme for theme in self._records.themes.keys() - SINKS if readable(theme, caller, access))
 
     def _visible_entries(self, caller: Caller) -> Sequence[Entry]:
         return [row for row in self._records.visible_rows(caller, _ENTRIES) if isinstance(row, Entry)]

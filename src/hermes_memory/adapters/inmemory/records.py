@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
 from hermes_memory.adapters.inmemory.vectors import Job, KeptGeneration
+from hermes_memory.domain.grants import StandingGrant
 from hermes_memory.domain.history import Change
 from hermes_memory.domain.lexemes import indexed_row
 from hermes_memory.domain.model import (
@@ -78,7 +79,8 @@ class Records:
         history: What became of entries, in the order in which it happened.
         accepted: When each turn was accepted.
         parents: The session that each session was started by.
-        grants: (reading theme or subject, source) to the end of the grant, None for never.
+        themes: When something of each theme was first and last stored.
+        grants: By reader and source.
         persons: All subjects of the person that each of them is.
         kept: The embedding generations by number, in the order in which they were made.
         generations_made: How many there have been until now; a number is given once.
@@ -102,8 +104,8 @@ class Records:
     accepted: dict[RowId, datetime] = field(default_factory=dict)
     parents: dict[SessionKey, SessionId] = field(default_factory=dict)
     delegations: list[RecordDelegation] = field(default_factory=list)
-    themes: set[Theme] = field(default_factory=set)
-    grants: dict[tuple[Theme | Subject, Theme], datetime | None] = field(default_factory=dict)
+    themes: dict[Theme, tuple[datetime, datetime]] = field(default_factory=dict)
+    grants: dict[tuple[Theme | Subject, Theme], StandingGrant] = field(default_factory=dict)
     persons: dict[Subject, frozenset[Subject]] = field(default_factory=dict)
     delivered: dict[OperationId, Delivered] = field(default_factory=dict)
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
@@ -145,10 +147,30 @@ class Records:
         now = self.now()
         granted = (
             source
-            for (reader, source), until in self.grants.items()
-            if reader in {caller.theme, caller.subject} and (until is None or until > now)
+            for (reader, source), standing in self.grants.items()
+            if reader in {caller.theme, caller.subject} and not standing.expired(now)
         )
         return Access(policy=self.policy, grants=frozenset(granted))
+
+    def see(self, theme: Theme) -> None:
+        """Know a theme from now on."""
+        now = self.now()
+        self.themes[theme] = self.themes.get(theme, (now, now))[0], now
+
+    def merge(self, subjects: Collection[Subject]) -> frozenset[Subject]:
+        """Let subjects be one person with all that any of them was before; return all that it is."""
+        together = frozenset(subjects).union(*(self.persons.get(subject, frozenset()) for subject in subjects))
+        self.persons.update(dict.fromkeys(together, together))
+        return together
+
+    def split(self, subject: Subject) -> bool:
+        """Take a subject out of its person, who is none any more with one left; tell whether it was one with others."""
+        left = self.persons.pop(subject, frozenset()) - {subject}
+        for other in left:
+            self.persons[other] = left
+        if len(left) == 1:
+            self.persons.pop(*left)
+        return bool(left)
 
     def visible_rows(self, caller: Caller, kinds: frozenset[Kind] = frozenset(Kind)) -> Iterator[Row]:
         """Yield the rows of these kinds that the caller may see."""
@@ -210,7 +232,7 @@ class Records:
             self._forget(row)
 
     def _welcome(self, row: Row, *, embed: bool) -> None:
-        self.themes.add(row.theme)
+        self.see(row.theme)
         self.lexemes[row.id] = Counter(self.analyze(indexed_row(row)))
         if embed:
             self._enqueue(row)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
 from hermes_memory.adapters.inmemory.erasure import InMemoryEraser
 from hermes_memory.adapters.inmemory.generations import InMemoryGenerations
+from hermes_memory.adapters.inmemory.granting import OPERATOR, InMemoryGranting
 from hermes_memory.adapters.inmemory.history import InMemoryHistory
 from hermes_memory.adapters.inmemory.inspector import InMemoryInspector
 from hermes_memory.adapters.inmemory.people import InMemoryPeople
@@ -18,7 +19,7 @@ from hermes_memory.adapters.inmemory.seals import InMemorySeals
 from hermes_memory.adapters.inmemory.search import InMemorySearch
 from hermes_memory.adapters.inmemory.upkeep import InMemoryBackfill, InMemoryPrune
 from hermes_memory.adapters.inmemory.witness import InMemoryWitness
-from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.grants import Grant, StandingGrant
 from hermes_memory.domain.maintenance import Backfill, Prune
 from hermes_memory.domain.model import SINKS, ReadPolicy, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
@@ -84,6 +85,7 @@ class InMemoryStore:
         self.eraser = InMemoryEraser(self._records)
         self.queue = InMemoryEmbeddingQueue(self._records)
         self.generations = InMemoryGenerations(self._records)
+        self.granting = InMemoryGranting(self._records)
         self.people = InMemoryPeople(self._records)
         self.witness = InMemoryWitness(self._records)
         self.inspector = InMemoryInspector(self._records)
@@ -136,12 +138,12 @@ class InMemoryStore:
         Raises:
             InvalidInput: The source is a governed theme, which nobody can be granted, or so is the reader.
         """
-        if SINKS & {reader, source}:
-            raise InvalidInput("a governed theme can neither be granted nor be granted anything", field="source")
-        self._records.grants[reader, source] = expires_at
+        if reader == source and source not in SINKS:
+            return  # a theme reads itself without a grant
+        grant = Grant(reader=reader, source=source, expires_at=expires_at)
+        now = self._records.now()
+        self._records.grants[reader, source] = StandingGrant(grant=grant, granted_at=now, granted_by=OPERATOR)
 
     def merge(self, *subjects: Subject) -> None:
         """Let subjects be one person, who reads what is each one's."""
-        persons = self._records.persons
-        together = frozenset(subjects).union(*(persons.get(subject, frozenset()) for subject in subjects))
-        persons.update(dict.fromkeys(together, together))
+        self._records.merge(subjects)

@@ -39,4 +39,4 @@ class InMemoryWitness:
 
     async def note_theme(self, theme: Theme, first_seen_at: datetime, last_seen_at: datetime) -> None:
         """Enter a theme into the registry, which keeps no times here; see `Witness.note_theme`."""
-        self._records.themes.add(theme)
+        self._records.see(theme)
