@@ -14,7 +14,8 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Origin, Role, Target
 from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.redaction import Redacted, SecretPolicy, may_hold_secret, redact, redact_value
-from hermes_memory.domain.secret_shapes import ASSIGNMENT, CONTEXTS
+from hermes_memory.domain.secret_names import ASSIGNMENT
+from hermes_memory.domain.secret_shapes import CONTEXTS
 from hermes_memory.domain.secret_tokens import TOKENS
 from hermes_memory.testing.making import DESK, next_moment
 from tests.fuzz.effort import fuzz

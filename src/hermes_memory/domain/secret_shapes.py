@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from hermes_memory.domain.secret_names import ACCESS, ACCESS_WORDS, BLANK, BLANKS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextShape:
@@ -26,68 +28,6 @@ class ContextShape:
     pattern: re.Pattern[str]
 
 
-_ACCESS_WORDS: Final = (
-    *("password", "passwort", "passwd", "passphrase", "pwd", "kennwort", "mot de passe", "contraseña", "senha"),
-    *("hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
-)
-_ACCESS: Final = rf"{'|'.join(_ACCESS_WORDS)}|(?<=[_-])pass"
-_OWNERS_IN_ONE_WORD: Final = (
-    "account|admin|api|app|auth|basic|client|conn|database|db|default|email|ftp|host|http|imap|key|keystore|ldap|login"
-    "|mail|mongo|my|mysql|new|old|pg|postgres|proxy|redis|root|server|service|smtp|sql|ssh|store|truststore|user|wifi"
-)
-"""What is written in one word with "pass". There is no compass, bypass or trespass among them."""
-_OWNED: Final = rf"(?:{_OWNERS_IN_ONE_WORD})pass"
-_ALONE: Final = r"(?<![^\W_])pass"
-_ASSIGNED: Final = rf"{_ACCESS}|{_OWNED}|(?P<lone>{_ALONE}(?=[0-9_]{{0,3}}(?:\\?[\"'`]|=[^\s=])))"
-"""In speech "pass" alone is no password: only with its sign right behind it, or in quotes."""
-_KEY_OWNERS: Final = (
-    "access|account|admin|app|application|auth|client|deploy|encryption|hmac|host|jwt|license|master|private|root"
-    "|secret|service|shared|signing|ssh|storage|webhook"
-)
-_KEYS: Final = (
-    rf"secret|token|api[ _-]?key|(?:{_KEY_OWNERS})[ _-]?key|key[_-]data|credentials?|phpsessid|jsessionid|connect\.sid"
-    "|authorization"
-)
-NAME_ENDINGS: Final = (
-    *_ACCESS_WORDS,
-    *("pass", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
-    *("phpsessid", "jsessionid", "connect.sid", "authorization", "auth"),
-)
-"""In lower case: how every name ends that `ASSIGNMENT` and `NAME` know, and some others."""
-_BLANKS: Final = " \t\xa0\xad\u1680\u2000-\u200d\u202f\u205f\u2060\u3000\ufeff"
-"""What parts words within a line, as a range of characters: some of it is not seen."""
-_BLANK: Final = f"[{_BLANKS}]"
-_UNUSUAL_BLANKS: Final = "".join(re.findall(f"(?![ \t]){_BLANK}", "".join(map(chr, range(0x10000)))))
-NAME_TAIL: Final = " \t0123456789_\"'`]\\" + _UNUSUAL_BLANKS
-"""What may stand between such a name and its sign."""
-LONGEST_ENDING: Final = 64
-"""Characters before a sign in which the end of a name with its tail is looked for."""
-
-_VALUE: Final = (
-    r"(?:\\?\"(?P<double>[^\"\\\n]{1,4096})\\?\"|\\?'(?P<single>[^'\\\n]{1,4096})\\?'|`(?P<tick>[^`\n]{1,4096})`"
-    r"|\\?[\"'](?P<open>[^\s\"'\\]{1,4096})|(?P<bare>[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
-)
-ASSIGNMENT: Final = re.compile(
-    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
-    rf"(?P<sign>{_BLANK}{{0,8}}(?:=>|:=){_BLANK}{{0,8}}|{_BLANK}{{1,8}}={{1,3}}{_BLANK}{{1,8}}"
-    rf"|{_BLANK}{{0,8}}={{1,3}}(?![{_BLANKS}=])|{_BLANK}{{0,8}}[:：]{_BLANK}{{0,8}})"
-    rf"{_VALUE}",
-    re.IGNORECASE,
-)
-"""A secret's name with the value given to it: in code, configuration, JSON, connection strings or speech."""
-NAME: Final = re.compile(
-    rf"(?:(?P<password>{_ACCESS}|{_OWNED}|(?P<lone>{_ALONE}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
-    r"[0-9_]{0,3}\Z",
-    re.IGNORECASE,
-)
-"""The end of the name of a value that is a secret; of one under `lone` or `auth` it may be."""
-SCHEME: Final = re.compile(r"(?:bearer|basic|token|apikey|digest)\s{1,4}(?=\S{6,16384}\Z)", re.IGNORECASE)
-"""What stands before the secret in the value of an `Authorization` header (RFC 9110, 11.4)."""
-METHOD: Final = re.compile(
-    r"(?:oauth|ntlm|saml|x509|aws4|m?tls|sasl|scram|sha|md5|oidc|jwt|http|v[0-9])[\w.-]*", re.IGNORECASE
-)
-"""Names how somebody proves who it is, and is no secret."""
-
 _SPOKEN_VALUE: Final = (
     r"(?!(?i:sha|md5|base64|bcrypt|argon|utf|ascii|aes|v[0-9]))(?=[^\s]{0,64}[0-9])(?=[^\s]{0,64}[^\W\d_])"
     r"[^\s\"'“”]{3,127}[^\s\"'“”.,;:!?)\]]"
@@ -98,7 +38,7 @@ def _shape(
     kind: str, literals: str | tuple[str, ...], pattern: str, flags: re.RegexFlag = re.IGNORECASE
 ) -> ContextShape:
     named = tuple(literals.split()) if isinstance(literals, str) else literals
-    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern.replace(r"[ \t]", _BLANK), flags))
+    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern.replace(r"[ \t]", BLANK), flags))
 
 
 _LINE_ENDS: Final = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
@@ -187,7 +127,7 @@ CONTEXTS: Final = (
         "password",
         "curl",
         r"(?<![\w-])curl[ \t][^\n|;&]{0,200}?(?<=["
-        + _BLANKS
+        + BLANKS
         + r"])-[A-Za-z]{0,8}[uU][ \t]{0,4}[\"']?[^\s:\"'/\[]{1,128}:"
         r"(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
         re.NOFLAG,
@@ -221,8 +161,8 @@ CONTEXTS: Final = (
     # What people say.
     _shape(
         "password",
-        " ".join(word for word in (*_ACCESS_WORDS, "passcode", "passe") if " " not in word),
-        rf"(?:{_ACCESS}|passcode)(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}"
+        " ".join(word for word in (*ACCESS_WORDS, "passcode", "passe") if " " not in word),
+        rf"(?:{ACCESS}|passcode)(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}"
         r"(?:is(?:[ \t]now)?|was|ist|war|lautet|es|est|è|é|jest)[ \t:]{1,4}[\"'“]?"
         rf"(?P<secret>{_SPOKEN_VALUE})",
     ),
@@ -245,7 +185,7 @@ _HINTS_BY_MARK: Final = (
     ("<", ("</",)),
 )
 """What tells of surroundings that have a certain character in them, in the order in which texts have these."""
-_FOREIGN_HINTS: Final = tuple(word for word in _ACCESS_WORDS if not word.isascii())
+_FOREIGN_HINTS: Final = tuple(word for word in ACCESS_WORDS if not word.isascii())
 
 
 def suspected_contexts(text: str, folded: str) -> tuple[ContextShape, ...]:
@@ -275,21 +215,3 @@ def holds_any(text: str, literals: tuple[str, ...]) -> bool:
         if literal in text:
             return True
     return False
-
-
-PLACEHOLDER: Final = re.compile(
-    r"\[redacted:[\w-]{1,64}\].*|<[^<>]{0,128}>?|\[[\w ]{0,64}\]?|\{.*"
-    r"|\$(?:\{.*|\(.*|[A-Za-z_]{1,64}|[A-Z_][A-Z0-9_]{0,63})|%(?:\(.*|\w{0,64}%?)"
-    r"|(?P<same>.)(?P=same){2,}|\.{2,}|[Yy](?:our|OUR)(?:[_ -].*)?"
-    r"|(?i:none|null|nil|undefined|true|false|redacted|hidden|masked|x{3,}[\w-]{0,64})",
-    re.DOTALL,
-)
-"""Stands where a secret would be, such as `<password>`, `$PASSWORD`, `***` or our own mark."""
-
-CODE: Final = re.compile(
-    r"[A-Za-z_][\w.]{0,255}[(\[].*"
-    r"|(?:self|os|config|cfg|settings|env|environ|process|args|opts|options|request|req|this|ctx|credentials?)(?:\.\w.*)?"
-    r"|(?:str|string|bytes|int|bool|optional|secretstr|any)\b.*",
-    re.IGNORECASE | re.DOTALL,
-)
-"""An expression of a program that fetches a secret or declares its type, without showing it."""

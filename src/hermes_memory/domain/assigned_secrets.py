@@ -1,0 +1,158 @@
+"""Secrets that a name is given as its value: whether they are secrets, and what they look like when they are not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from hermes_memory.domain import secret_names as names
+
+_SIGNS: Final = ("=", ":", "：")
+_PATHS: Final = ("/", "~/", "C:\\", "./")
+_SHORTEST_KEY: Final = 8
+_SURELY_A_KEY: Final = 20
+_SHORTEST_QUOTED_KEY: Final = 6
+_LONGEST_NUMBER: Final = 15
+_LONGEST_TALLY: Final = 4
+_VERDICTS: Final = frozenset({"yes", "no", "ok", "on", "off", "all", "any"})
+
+
+def assigns_a_secret(text: str) -> bool:
+    """Tell, of a text that is folded, whether a secret's name stands before a sign that gives it a value."""
+    for sign in _SIGNS:
+        if sign in text:
+            at = text.find(sign)
+            while at >= 0:
+                if _ends_as_a_secret_does(text[max(at - names.LONGEST_ENDING, 0) : at]):
+                    return True
+                at = text.find(sign, at + 1)
+    return False
+
+
+def _ends_as_a_secret_does(text: str) -> bool:
+    return text.rstrip(names.NAME_TAIL).endswith(names.NAME_ENDINGS)
+
+
+def folded(line: str) -> str:
+    """Fold the case at least as far as a search that ignores it does, for which ı and İ are an i and ſ is an s."""
+    return line.lower() if line.isascii() else line.casefold().replace("ı", "i").replace("\u0307", "")
+
+
+def named_secret(name: str, value: str) -> str | None:
+    """Return the kind of secret that a value is by its name, None when the name tells of none."""
+    match = names.NAME.search(name) if _ends_as_a_secret_does(folded(name)) else None
+    if match is None or names.PLACEHOLDER.fullmatch(value) or not value.strip():
+        return None
+    return _kind_of(match) if _is_named_secret(value, match) else None
+
+
+def without_assigned(line: str, mark: Callable[[str], str]) -> Iterator[str]:
+    """Yield the parts of a line with a mark, made for its kind, in the place of each secret.
+
+    What is no secret may hold one, as in `secret: password: x`: it is read again.
+    """
+    done = position = 0
+    inherited = -1
+    while match := names.ASSIGNMENT.search(line, position):
+        group = match.lastgroup or ""
+        start = match.start(group)
+        value = match[group] if group != "bare" else _unbracketed(match[group])
+        passes_on = match.start() == inherited and not (group == "bare" and _is_prose(value, match))
+        if _stands_for_nothing(value, match) or not (passes_on or _is_secret(value, group, match)):
+            position, inherited = start, start if match["password"] and _names_another(value) else -1
+            continue
+        yield line[done:start]
+        yield mark(_kind_of(match))
+        done, position = start + len(value), match.end()
+    yield line[done:]
+
+
+def _kind_of(match: re.Match[str]) -> str:
+    return "password" if match["password"] else "secret"
+
+
+def _unbracketed(value: str) -> str:
+    """Leave the brackets that close something outside the value, as in `connect(password=x)`."""
+    return value.rstrip(")]}") or value
+
+
+def _stands_for_nothing(value: str, match: re.Match[str]) -> bool:
+    name = match["password"] or match["key"]
+    return (
+        names.PLACEHOLDER.fullmatch(match[match.lastgroup or 0]) is not None
+        or names.PLACEHOLDER.fullmatch(value) is not None
+        or value.lower() == name.lower()
+        or _names_another(value)
+        or (match.lastgroup == "bare" and names.CODE.fullmatch(match["bare"]) is not None)
+        or (name.lower() == "pwd" and value.startswith(_PATHS))
+    )
+
+
+def _names_another(value: str) -> bool:
+    """Tell whether a value is itself the name of a secret with its sign, as in `password: token: x`."""
+    name = value[:-1]
+    return value.endswith((":", "：")) and name.isalpha() and _ends_as_a_secret_does(folded(name))
+
+
+def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
+    quoted = group != "bare"
+    if match["lone"]:
+        return _is_passed(value)
+    if match["password"]:
+        return quoted or not _is_prose(value, match)
+    if quoted or _is_authorization(match):
+        return _is_named_key(value, match)
+    if value.isdigit() and len(value) <= _LONGEST_NUMBER:
+        return False
+    return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_KEY and any(map(str.isdigit, value)))
+
+
+def _is_named_secret(value: str, match: re.Match[str]) -> bool:
+    if match["lone"]:
+        return _is_passed(value)
+    if match["password"]:
+        return True
+    return _proves_who(value) if match["auth"] else _is_named_key(value, match)
+
+
+def _is_authorization(match: re.Match[str]) -> bool:
+    return str(match["key"]).lower() == "authorization"
+
+
+def _is_named_key(value: str, match: re.Match[str]) -> bool:
+    return _proves_who(value) if _is_authorization(match) else _is_quoted_key(value)
+
+
+def _is_passed(value: str) -> bool:
+    """Tell whether `pass=` is followed by a password and not by how many passed, or whether."""
+    return not (value.isdigit() and len(value) <= _LONGEST_TALLY) and value.lower() not in _VERDICTS
+
+
+def _proves_who(value: str) -> bool:
+    """Tell whether the value of an authorization is the proof itself, and not the name of a way to give it."""
+    if names.SCHEME.match(value):
+        return True
+    if any(map(str.isspace, value)) or names.METHOD.fullmatch(value):
+        return False
+    return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_QUOTED_KEY and any(map(str.isdigit, value)))
+
+
+def _is_quoted_key(value: str) -> bool:
+    return len(value) >= _SHORTEST_QUOTED_KEY and not any(map(str.isspace, value))
+
+
+def _is_prose(value: str, match: re.Match[str]) -> bool:
+    """Tell whether a sentence goes on after "password:", so that its first word is no password."""
+    if "=" in match["sign"]:
+        return False
+    following = match.string[match.end() : match.end() + 8].lstrip(",; ")
+    return following[:1].isalpha() and len(_classes(value)) < 2
+
+
+def _classes(value: str) -> set[str]:
+    """Name the classes of characters in a value; a capital at its start is spelling, not a class."""
+    return {
+        "digit" if char.isdigit() else "letter" if char.isalpha() and not char.isupper() else "other"
+        for char in value[1:]
+    }

@@ -1,0 +1,91 @@
+"""Names that mark a value as a secret, and values that are none whatever their name.
+
+Every quantifier is bounded, so that no text makes matching slower than linear.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+ACCESS_WORDS: Final = (
+    *("password", "passwort", "passwd", "passphrase", "pwd", "kennwort", "mot de passe", "contraseña", "senha"),
+    *("hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
+)
+"""How a password is called, in lower case."""
+ACCESS: Final = rf"{'|'.join(ACCESS_WORDS)}|(?<=[_-])pass"
+"""The pattern of such a word, also in speech."""
+_OWNERS_IN_ONE_WORD: Final = (
+    "account|admin|api|app|auth|basic|client|conn|database|db|default|email|ftp|host|http|imap|key|keystore|ldap|login"
+    "|mail|mongo|my|mysql|new|old|pg|postgres|proxy|redis|root|server|service|smtp|sql|ssh|store|truststore|user|wifi"
+)
+"""What is written in one word with "pass". There is no compass, bypass or trespass among them."""
+_OWNED: Final = rf"(?:{_OWNERS_IN_ONE_WORD})pass"
+_ALONE: Final = r"(?<![^\W_])pass"
+_ASSIGNED: Final = rf"{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}(?=[0-9_]{{0,3}}(?:\\?[\"'`]|=[^\s=])))"
+"""In speech "pass" alone is no password: only with its sign right behind it, or in quotes."""
+_KEY_OWNERS: Final = (
+    "access|account|admin|app|application|auth|client|deploy|encryption|hmac|host|jwt|license|master|private|root"
+    "|secret|service|shared|signing|ssh|storage|webhook"
+)
+_KEYS: Final = (
+    rf"secret|token|api[ _-]?key|(?:{_KEY_OWNERS})[ _-]?key|key[_-]data|credentials?|phpsessid|jsessionid|connect\.sid"
+    "|authorization"
+)
+NAME_ENDINGS: Final = (
+    *ACCESS_WORDS,
+    *("pass", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
+    *("phpsessid", "jsessionid", "connect.sid", "authorization", "auth"),
+)
+"""In lower case: how every name ends that `ASSIGNMENT` and `NAME` know, and some others."""
+_UNUSUAL_BLANKS: Final = "\xa0\xad\u1680\u202f\u205f\u2060\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200E)))
+BLANKS: Final = f" \t{_UNUSUAL_BLANKS}"
+"""What parts words within a line: some of it is not seen."""
+BLANK: Final = f"[{BLANKS}]"
+"""The pattern of one of them."""
+NAME_TAIL: Final = " \t0123456789_\"'`]\\" + _UNUSUAL_BLANKS
+"""What may stand between such a name and its sign."""
+LONGEST_ENDING: Final = 64
+"""Characters before a sign in which the end of a name with its tail is looked for."""
+
+_VALUE: Final = (
+    r"(?:\\?\"(?P<double>[^\"\\\n]{1,4096})\\?\"|\\?'(?P<single>[^'\\\n]{1,4096})\\?'|`(?P<tick>[^`\n]{1,4096})`"
+    r"|\\?[\"'](?P<open>[^\s\"'\\]{1,4096})|(?P<bare>[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
+)
+ASSIGNMENT: Final = re.compile(
+    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
+    rf"(?P<sign>{BLANK}{{0,8}}(?:=>|:=){BLANK}{{0,8}}|{BLANK}{{1,8}}={{1,3}}{BLANK}{{1,8}}"
+    rf"|{BLANK}{{0,8}}={{1,3}}(?![{BLANKS}=])|{BLANK}{{0,8}}[:：]{BLANK}{{0,8}})"
+    rf"{_VALUE}",
+    re.IGNORECASE,
+)
+"""A secret's name with the value given to it: in code, configuration, JSON, connection strings or speech."""
+NAME: Final = re.compile(
+    rf"(?:(?P<password>{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
+    r"[0-9_]{0,3}\Z",
+    re.IGNORECASE,
+)
+"""The end of the name of a value that is a secret; of one under `lone` or `auth` it may be."""
+SCHEME: Final = re.compile(r"(?:bearer|basic|token|apikey|digest)\s{1,4}(?=\S{6,16384}\Z)", re.IGNORECASE)
+"""What stands before the secret in the value of an `Authorization` header (RFC 9110, 11.4)."""
+METHOD: Final = re.compile(
+    r"(?:oauth|ntlm|saml|x509|aws4|m?tls|sasl|scram|sha|md5|oidc|jwt|http|v[0-9])[\w.-]*", re.IGNORECASE
+)
+"""Names how somebody proves who it is, and is no secret."""
+
+PLACEHOLDER: Final = re.compile(
+    r"\[redacted:[\w-]{1,64}\].*|<[^<>]{0,128}>?|\[[\w ]{0,64}\]?|\{.*"
+    r"|\$(?:\{.*|\(.*|[A-Za-z_]{1,64}|[A-Z_][A-Z0-9_]{0,63})|%(?:\(.*|\w{0,64}%?)"
+    r"|(?P<same>.)(?P=same){2,}|\.{2,}|[Yy](?:our|OUR)(?:[_ -].*)?"
+    r"|(?i:none|null|nil|undefined|true|false|redacted|hidden|masked|x{3,}[\w-]{0,64})",
+    re.DOTALL,
+)
+"""Stands where a secret would be, such as `<password>`, `$PASSWORD`, `***` or our own mark."""
+
+CODE: Final = re.compile(
+    r"[A-Za-z_][\w.]{0,255}[(\[].*"
+    r"|(?:self|os|config|cfg|settings|env|environ|process|args|opts|options|request|req|this|ctx|credentials?)(?:\.\w.*)?"
+    r"|(?:str|string|bytes|int|bool|optional|secretstr|any)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""An expression of a program that fetches a secret or declares its type, without showing it."""
