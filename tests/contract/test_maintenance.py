@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres.administrator import Administrator, administrator
+from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.history_audit import histories
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
@@ -24,9 +25,11 @@ from hermes_memory.adapters.postgres.upkeep_cleaning import Cleaning
 from hermes_memory.adapters.postgres.upkeep_pruning import Pruning
 from hermes_memory.adapters.postgres.upkeep_remapping import Remapping
 from hermes_memory.domain.chain import Flaw, Head, verify
+from hermes_memory.domain.erasure import WholeSubject
 from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
 from hermes_memory.domain.model import Caller, CurrentScope, Kind, SessionId, Subject, Theme
 from hermes_memory.domain.operations import Operation, RecordDelegation
+from hermes_memory.ports.erasure import Erased
 from hermes_memory.ports.reading import SearchSpace
 from hermes_memory.testing.making import (
     ANA,
@@ -525,3 +528,37 @@ async def test_writers_go_on_while_their_theme_moves_and_nothing_is_lost(databas
 def holding_names() -> set[str]:
     """Return the tables whose texts name the theme, since the writers say its name."""
     return {"conversations", "memory_entries"}
+
+
+async def test_who_is_erased_while_their_rows_move_is_erased_where_they_went(database: Installation) -> None:
+    hers = of(OLD, "hers", ANA)
+    talk = record(*(said(f"hers {n} common word", at=LATELY + timedelta(minutes=n)) for n in range(60)), caller=hers)
+    async with database.store() as store:
+        await store.delivery.apply([talk, *(add(f"her fact {n}", hers) for n in range(20)), *world(OLD)])
+    done: list[Erased] = []
+
+    async def erase() -> None:
+        async with administrator(database.admin_dsn) as opened:
+            done.append(await PostgresEraser(opened, rows=3).erase(WholeSubject(subject=ANA)))
+
+    async def move() -> None:
+        async with upkeep(database, Remapping(MOVE, rows=3)) as work:
+            await carry_out(work)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(move)
+        group.start_soon(erase)
+    (erased,) = done
+    left = await database.administer(
+        "select count(*) from hermes_memory.memory_rows where subject = $1 and agent_identity in ($2, $3)",
+        bytes(ANA),
+        OLD,
+        NEW,
+    )
+    told = await database.administer(
+        "select count(*) from hermes_memory.history where subject = $1 and coalesce(old_content, new_content) <> ''",
+        bytes(ANA),
+    )
+
+    assert [proof for proof in erased.proofs if proof.remaining] == []
+    assert (left, told) == (0, 0)
