@@ -15,7 +15,9 @@ from hermes_memory.adapters.postgres.archive_storing import PostgresArchive
 from hermes_memory.adapters.postgres.witness import PostgresWitness
 from hermes_memory.domain.archive import Archived, EmbeddingModel
 from hermes_memory.domain.model import Theme
+from hermes_memory.domain.operations import ById, row_id
 from hermes_memory.testing.archive_contract import ArchiveContract, ArchiveUnderTest
+from hermes_memory.testing.making import DESK, SALES_DESK, add, remove
 from hermes_memory.testing.witness_contract import WitnessContract, WitnessUnderTest
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import ANALYZE, Installation, migrated
@@ -80,3 +82,18 @@ class TestPostgresWitness(WitnessContract):
     async def told(self, template: Installation) -> AsyncIterator[WitnessUnderTest]:
         async with template.copy() as place, place.store() as store:
             yield WitnessUnderTest(delivery=store.delivery, reader=store.reader, witness=PostgresWitness(store.pool))
+
+
+async def test_an_entry_that_was_forgotten_is_known_as_long_as_its_history_is(template: Installation) -> None:
+    forgotten, never = add("the code is zebra"), add("never stored")
+    row = row_id(forgotten.stamp.operation)
+    async with template.copy() as place, place.store() as store:
+        await store.delivery.apply([forgotten])
+        await store.delivery.apply([remove(ById(id=row))])
+        await place.administer("delete from hermes_memory.inbox")
+        witness = PostgresWitness(store.pool)
+        known = await witness.delivered(DESK, [forgotten.stamp.operation, never.stamp.operation])
+        elsewhere = await witness.delivered(SALES_DESK, [forgotten.stamp.operation])
+
+    assert {operation: outcome.row for operation, outcome in known.items()} == {forgotten.stamp.operation: row}
+    assert elsewhere == {}

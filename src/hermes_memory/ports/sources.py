@@ -39,7 +39,10 @@ class Witness(Protocol):
     """
 
     async def delivered(self, caller: Caller, operations: Collection[OperationId]) -> Mapping[OperationId, Outcome]:
-        """Return the outcomes of those operations that had their effect."""
+        """Return the outcomes of those operations that had their effect, as long as it is known.
+
+        Of an entry it is known as long as there is a history of it, also where it was forgotten.
+        """
         ...
 
     async def present(self, caller: Caller, rows: Mapping[RowId, str]) -> frozenset[RowId]:
