@@ -20,6 +20,7 @@ from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listin
 from hermes_memory.adapters.sources.markdown import read_notebooks
 from hermes_memory.application.importing.owners import Owners, without_contacts
 from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED, converted
+from hermes_memory.cli.import_config import print_settings
 from hermes_memory.domain.foreign import ForeignEntry, Unreadable, Whose
 from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
 from hermes_memory.domain.model import Target
@@ -262,3 +263,17 @@ def test_keywords_of_an_address_are_read_with_their_quotes() -> None:
     found = connection_arguments(r"host = h port=5433 password='it\'s a \\ b' sslmode=require dbname=x\ y")
 
     assert found == {"host": "h", "port": 5433, "password": "it's a \\ b", "ssl": "require", "database": "x y"}
+
+
+def test_a_setting_of_the_peer_that_would_drive_a_terminal_is_named_without_what_drives_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(
+        tmp_path / "config.yaml", 'plugins:\n  pgvector:\n    "\\e]0;owned\\a\\e[2Jcolour\\nall is well": 1\n'
+    )
+    print_settings(config, as_json=False)
+
+    told = capsys.readouterr().err
+    assert "colour" in told
+    assert told.count("\n") == 1
+    assert told.strip().isprintable()

@@ -12,6 +12,7 @@ from hermes_memory.application.importing.pgvector_settings import ENDPOINT, conv
 from hermes_memory.cli.common import print_json
 from hermes_memory.cli.exits import DONE, ERROR
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.neutralising import neutralise
 
 
 def print_settings(config: Path, *, as_json: bool) -> int:
@@ -28,9 +29,9 @@ def print_settings(config: Path, *, as_json: bool) -> int:
         return ERROR if found.refused else DONE
     print_json(found.settings)
     for key, why in found.dropped.items():
-        print(f"# {key}: {why}", file=sys.stderr)
+        print(f"# {neutralise(key)}: {why}", file=sys.stderr)
     for key, why in found.refused.items():
-        print(f"# {key} could not be converted: {why}", file=sys.stderr)
+        print(f"# {neutralise(key)} could not be converted: {why}", file=sys.stderr)
     return ERROR if found.refused else DONE
 
 
