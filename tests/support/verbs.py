@@ -81,7 +81,9 @@ USES: Final[Mapping[str, Use]] = {
     "prune": Use(f"--older-than 30 {_ADMIN}", "before complete counts executed id notes origin remaining theme verb"),
     "cleanup": Use(_ADMIN, "complete counts executed id log_before notes operations_before remaining verb"),
     "remap": Use(
-        f"fruit Vegetables {_ADMIN}", "complete counts executed from grants id notes remaining to verb", WORK_REMAINS
+        f"fruit Vegetables {_ADMIN}",
+        "complete counts executed from grants grants_on_to id notes remaining to verb",
+        WORK_REMAINS,
     ),
     "grants list": Use(_ADMIN, "grants read_policy"),
     "grants add": Use(f"fruit --to sales {_ADMIN}", "expires_at granted new read_policy reader source subject"),
