@@ -40,7 +40,7 @@ async def test_a_model_that_is_still_loading_when_its_last_user_leaves_is_closed
         assert go_on.wait(GUARD)
         return model
 
-    shared, told = SharedModel("slow", load), []
+    shared, told, before = SharedModel("slow", load), [], True
 
     async def ask() -> None:
         try:

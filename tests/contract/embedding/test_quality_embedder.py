@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -97,7 +97,7 @@ class TestQualityEmbedder:
         self, process: E5Process, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         started: list[subprocess.Popen[bytes]] = []
-        start = subprocess.Popen
+        start = cast("Callable[..., subprocess.Popen[bytes]]", subprocess.Popen)
 
         def closed_meanwhile(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
             started.append(start(*arguments, **options))
