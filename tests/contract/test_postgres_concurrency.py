@@ -102,7 +102,7 @@ async def test_a_vector_that_comes_while_its_row_is_removed_stays_nowhere(instal
         jobs = await store.queue.claim(100, lease=60)
         async with anyio.create_task_group() as group:
             for job in jobs:
-                group.start_soon(store.queue.complete, {job.row: [(1.0, 0.0, 0.0, 0.0)]}, [job])
+                group.start_soon(store.queue.complete, {job: [(1.0, 0.0, 0.0, 0.0)]})
                 group.start_soon(store.delivery.apply, [remove(by_content(job.text), CALLERS[0])])
 
         counts = await store.inspector.counts()
