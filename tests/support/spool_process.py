@@ -19,6 +19,7 @@ from typing import Any
 
 from hermes_memory.adapters.spool import database
 from hermes_memory.adapters.spool.lock import FileLeadership
+from hermes_memory.adapters.spool.spool_file import SpoolFile
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.domain.errors import SpoolFull
 from hermes_memory.domain.model import Caller, Theme
@@ -185,13 +186,25 @@ def _fork_without_hooks() -> int:
     return child
 
 
+def _limit_pages() -> None:
+    """Let SQLite's own limit take the part of a small disk, and lift it where the reserve is given up."""
+    database._SET_UP = (*database._SET_UP, "PRAGMA max_page_count = 100")  # type: ignore[misc]
+    make_room = SpoolFile._make_room
+
+    def give_room(file: SpoolFile, *, reserve: bool) -> None:
+        make_room(file, reserve=reserve)
+        if reserve:
+            file._connection.get().execute("PRAGMA max_page_count = 400")
+
+    setattr(SpoolFile, "_make_room", give_room)  # noqa: B010 - a method whose self has another name is another type
+
+
 def fill(directory: str, mount: str) -> None:
     """Fill a small disk with operations, and with a foreign file; print what was possible then, as JSON."""
     if mount:
         subprocess.run([*mount.split(), directory], check=True)
     else:
-        limited = (*database._SET_UP, "PRAGMA max_page_count = 100")
-        database._SET_UP = limited  # type: ignore[misc]
+        _limit_pages()
     home = Path(directory) / "spool"
     spool = open_spool(home)
     ballast = home / f"spool-{DESTINATION}.ballast"
