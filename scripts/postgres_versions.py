@@ -12,12 +12,13 @@ import os
 import shutil
 import socket
 import subprocess
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tests.support.unpacking import unpack
 
 RELEASES: Final[Mapping[int, str]] = {15: "bookworm", 17: "trixie"}
 """The Debian release that has a major version."""
@@ -231,8 +232,7 @@ class _Apt:
     def source(self, package: str) -> Path:
         """Fetch and unpack a source."""
         _run("apt-get", *self._options, "-q", "source", "--download-only", package, cwd=self._files)
-        with tarfile.open(next(self._files.glob("*.orig.tar.*"))) as archive:
-            archive.extractall(self._files, filter="data")
+        unpack(next(self._files.glob("*.orig.tar.*")), self._files)
         return next(place for place in self._files.iterdir() if place.is_dir())
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Final
 
+from tests.support.unpacking import unpack
 from tests.support.venv_cache import CHECKOUT
 from tests.support.wheel_venv import distributions
 
@@ -18,8 +18,7 @@ MADE: Final = {"__pycache__", "_build", ".hypothesis", ".pytest_cache"}
 
 
 def test_the_tests_of_the_source_distribution_are_all_there_and_run_in_it(tmp_path: Path) -> None:
-    with tarfile.open(distributions().sdist) as sdist:
-        sdist.extractall(tmp_path, filter="data")
+    unpack(distributions().sdist, tmp_path)
     (unpacked,) = tmp_path.iterdir()
     needed = {path.relative_to(CHECKOUT) for tree in TREES for path in (CHECKOUT / tree).rglob("*") if path.is_file()}
     # These tests look at all pages, at the sources, and at the names of all tests.

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 import tomllib
@@ -23,6 +22,7 @@ from typing import Any, Final
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.unpacking import unpack
 from tests.support.venv_cache import CHECKOUT, built, cache_directory, digest, run
 
 _KEPT_SECONDS: Final = 24 * 3600
@@ -117,8 +117,8 @@ def _build(folder: Path) -> None:
     folder.mkdir()
     _hatch(CHECKOUT, "sdist", folder)
     _hatch(CHECKOUT, "wheel", folder / "checkout")
-    with tempfile.TemporaryDirectory() as unpacked, tarfile.open(_only(folder.glob("*.tar.gz"))) as archive:
-        archive.extractall(unpacked, filter="data")
+    with tempfile.TemporaryDirectory() as unpacked:
+        unpack(_only(folder.glob("*.tar.gz")), Path(unpacked))
         _hatch(_only(Path(unpacked).iterdir()), "wheel", folder / "sdist")
 
 

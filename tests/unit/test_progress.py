@@ -13,6 +13,13 @@ from hermes_memory.application.reembed_progress import Step
 from hermes_memory.cli.progress import Bars, Display, Lines, progress_line, shown
 
 
+@pytest.fixture(autouse=True)
+def able_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the terminal of these tests be one that can draw, wherever they run."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
 class Terminal(io.StringIO):
     """Standard error that somebody watches."""
 

@@ -18,13 +18,14 @@ from hermes_memory.application.calibration import measure
 from hermes_memory.application.embed import PROBE, EmbedStage
 from hermes_memory.application.reembed_filling import Filling
 from hermes_memory.application.reembed_progress import Progress, Quiet, Step
-from hermes_memory.domain.errors import HermesMemoryError, Outdated, StoreUnavailable
+from hermes_memory.domain.errors import EmbedderUnavailable, HermesMemoryError, Outdated, StoreUnavailable
 from hermes_memory.domain.model import Kind
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.ports.generations import Generations, GenerationStanding
 
 logger = logging.getLogger(__name__)
 
+GOES_ON: Final = "what is done is kept, and the same command goes on with it"
 TOLERATED: Final = 10
 TOLERATED_SHARE: Final = 0.01
 """Rows, or their share, that the embedder may refuse more than it did before, for the model to be taken into use."""
@@ -107,7 +108,9 @@ class Reembedding:
         try:
             return await self._run(wanted)
         except StoreUnavailable as error:
-            raise StoreUnavailable(f"{error}; what is done is kept, and the same command goes on with it") from error
+            raise StoreUnavailable(f"{error}; {GOES_ON}") from error
+        except EmbedderUnavailable as error:
+            raise type(error)(f"{error}; {GOES_ON}", retry_after=error.retry_after) from error
 
     async def _run(self, wanted: Wanted) -> Reembedded:
         started = time.monotonic()

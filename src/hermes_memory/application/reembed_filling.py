@@ -88,6 +88,4 @@ class Filling:
             self._fails_since = now
         self._embedded = embedded
         if now - self._fails_since > self._patience:
-            raise EmbedderUnavailable(
-                f"no vectors are made: {self._stage.problem}; what is done is kept, and the same command goes on"
-            )
+            raise EmbedderUnavailable(f"no vectors are made: {self._stage.problem}")
