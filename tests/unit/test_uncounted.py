@@ -53,12 +53,18 @@ async def test_a_store_whose_rows_take_too_long_to_count_is_up_and_is_not_asked_
     assert Metric.ENTRIES not in first
 
 
-async def test_a_store_that_goes_away_while_it_counts_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_goes_away_while_it_counts_is_down_and_counted_when_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     side = InProcess()
-    Counting(monkeypatch, StoreUnavailable("away"))
+    counting = Counting(monkeypatch, StoreUnavailable("away"))
     readings = StoreReadings(side.queue, side.store.seals, side.store.inspector)
+    away = await readings.read()
+    counting.error = None
+    back = await readings.read()
 
-    assert await readings.read() == {Metric.STORE_UP: 0.0}
+    assert away == {Metric.STORE_UP: 0.0}
+    assert (back[Metric.STORE_UP], back[Metric.ENTRIES]) == (1.0, 0)
 
 
 async def test_a_snapshot_and_the_doctor_leave_out_what_takes_too_long_to_count(

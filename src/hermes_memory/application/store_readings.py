@@ -62,12 +62,12 @@ class StoreReadings:
     async def _counted(self) -> Mapping[Metric, float]:
         """Return how many rows there are, nothing where counting them takes too long: the store is no less up then."""
         if self._inspector is not None and time.monotonic() >= self._count_at:
-            self._count_at = time.monotonic() + COUNT_SECONDS
-            self._counts = {}
             try:
                 counts = await self._inspector.counts()
             except DeadlineExceeded:
+                self._counts = {}
                 logger.info("counting all rows takes too long", extra={"action": "metrics.uncounted"})
             else:
                 self._counts = {metric: counts[name] for name, metric in _COUNTED.items()}
+            self._count_at = time.monotonic() + COUNT_SECONDS
         return self._counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final
 
@@ -22,8 +21,6 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.sessions import session_name
 
 TEXT_MAX_CHARS: Final = 1_000_000
-_BARE: Final = re.compile(r"(?!00)[0-9]+(?:_[0-9]+)*")
-"""Live talk has such names too: the host's own, a time and a random part, may consist of digits alone."""
 
 
 class RecordPreparing:
@@ -46,9 +43,7 @@ class RecordPreparing:
             case ArchivedTurn():
                 return self._turn(record)
             case ArchivedSession():
-                return replace(
-                    record, session=_named(record.session, "session"), parent=_session(record.parent, "parent")
-                )
+                return replace(record, session=_named(record.session, "session"), parent=session_name(record.parent))
             case ArchivedDelegation():
                 return self._delegation(record)
             case ArchivedChange():
@@ -61,8 +56,8 @@ class RecordPreparing:
             record,
             content=self._preparing.fitting(record.content),
             tool=self._name(record.tool),
-            session=_session(record.session, "session"),
-            source=_session(record.source, "source"),
+            session=session_name(record.session),
+            source=session_name(record.source),
             metadata=self._preparing.metadata(record.metadata),
         )
 
@@ -72,7 +67,7 @@ class RecordPreparing:
         return replace(
             record,
             session=_named(record.session, "session"),
-            parent=_session(record.parent, "parent"),
+            parent=session_name(record.parent),
             speaker=self._name(record.speaker),
             content=said,
             metadata=self._preparing.metadata(record.metadata),
@@ -81,9 +76,9 @@ class RecordPreparing:
     def _delegation(self, record: ArchivedDelegation) -> ArchivedDelegation:
         return replace(
             record,
-            session=_session(record.session, "session"),
+            session=session_name(record.session),
             child_theme=_no_contact(self._name(record.child_theme), "child_theme"),
-            child_session=_session(record.child_session, "child_session"),
+            child_session=session_name(record.child_session),
             task=self._text(record.task),
             result=self._text(record.result),
         )
@@ -96,7 +91,7 @@ class RecordPreparing:
             target=self._name(record.target) or "",
             origin=self._name(record.origin) or "",
             tool=self._name(record.tool),
-            session=_session(record.session, "session"),
+            session=session_name(record.session),
             reason=self._short(record.reason, REASON_MAX_CHARS),
             metadata=None if record.metadata is None else self._preparing.metadata(record.metadata),
         )
@@ -112,17 +107,14 @@ class RecordPreparing:
 
 
 def _named(name: str, field: str) -> str:
-    if (session := _session(name, field)) is None:
+    """Return the session that a host's id stands for, as live writes keep it, whatever the id looks like."""
+    if (session := session_name(name)) is None:
         raise InvalidInput(f"the field '{field}' has no usable value", field=field)
     return session
 
 
-def _session(name: str | None, field: str) -> str | None:
-    return _no_contact(session_name(name), field)
-
-
 def _no_contact(name: str | None, field: str) -> str | None:
-    # Live talk keeps a contact as a hash under the installation's secret: a raw one is no name that it would have.
-    if name is not None and _BARE.fullmatch(name) is None and recognise(name) is not None:
+    # Live talk keeps who is handed a task as a theme, and a contact is none.
+    if name is not None and recognise(name) is not None:
         raise InvalidInput(f"the field '{field}' is the key of a person or group, which is no name here", field=field)
     return name
