@@ -133,6 +133,7 @@ SURROUNDED = [
     "docker\tlogin -p\t‹hunter2›",
     "sshpass\t-p\t‹hunter2› ssh host",
     "curl --user=bob:‹hunter2› https://x",
+    "curl --user=bob:‹bob2› https://x",
     "curl -ubob:‹hunter2› https://x",
     "curl -sSu bob:‹hunter2› https://x",
     "curl -x proxy --proxy-user bob:‹hunter2› https://x",
@@ -238,6 +239,10 @@ LOOK_ALIKES = [
     "curl -u 1000:1000 image",
     "curl https://example.com/a-u/b:c",
     "mysql -h db\t-P 3306",
+    "docker run --user=node:node image",
+    'docker run --user="www-data:www-data" image',
+    "curl -fsSLu http://host:8080/x",
+    "tool -u http://host:8080/x",
 ]
 
 
@@ -331,6 +336,8 @@ def test_what_everybody_says_is_spared_the_search(text: str) -> None:
         ("x-auth", "Bearer hunters", "[redacted:secret]"),
         ("auth", "oauth2", "oauth2"),
         ("auth", "basic", "basic"),
+        ("authorization", "Bearer ${token}", "Bearer ${token}"),
+        ("pass", "98%", "98%"),
         ("author", "hunter2", "hunter2"),
         ("secret", "see AKIAIOSFODNN7EXAMPLE", "see [redacted:aws-key-id]"),
     ],
@@ -347,6 +354,8 @@ def _work(read: Callable[[str], object], unit: str) -> Callable[[int], Callable[
     "unit",
     [
         "password is ", "cookie: a=", "cookie: abc=defghi;", "mysql -", "docker login ", "machine a.b login ",
+        "machine a\npassword ", "default\nlogin a ", "--user=a:",
+        "pass=1/", "pass=no|",
         "seed phrase: abc ",
         "seed phrase: legal winner ", "a:5432:b:", "otpauth://", "PASSWORD '", '"auth": "', "?key=", "1//0",
         "AKIA" + "A" * 15,

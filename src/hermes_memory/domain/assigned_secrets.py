@@ -14,8 +14,19 @@ _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
 _SHORTEST_QUOTED_KEY: Final = 6
 _LONGEST_NUMBER: Final = 15
-_LONGEST_TALLY: Final = 4
-_VERDICTS: Final = frozenset({"yes", "no", "ok", "on", "off", "all", "any"})
+_COUNT: Final = r"[-+]?[0-9]{1,5}(?:\.[0-9]{1,6})?%?"
+_VERDICT: Final = (
+    "yes|no|ok|on|off|all|any|none|some|pass|passed|passes|fail|failed|fails|failure|success|error|errors|warn|warning"
+    "|skip|skipped|xfail|xpass|pending|partial|unknown|done|true|false|n/a|na"
+)
+_TALLY: Final = re.compile(
+    rf"(?:{_COUNT}(?:(?:[/|]| of | out of ){_COUNT}){{0,5}}|(?:{_VERDICT})(?:[/|](?:{_VERDICT})){{0,7}})"
+    r"(?:[.:]|[/|:][a-z_]\w{0,32}=.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How many passed, or whether, maybe with the next count behind it as in `12/fail=3`."""
+_ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_.]+")
 
 
 def assigns_a_secret(text: str) -> bool:
@@ -121,19 +132,21 @@ def _is_authorization(match: re.Match[str]) -> bool:
 
 
 def _is_named_key(value: str, match: re.Match[str]) -> bool:
-    return _proves_who(value) if _is_authorization(match) else _is_quoted_key(value)
+    if not _is_authorization(match):
+        return _is_quoted_key(value)
+    return not (match.lastgroup == "bare" and _IDENTIFIER.fullmatch(value)) and _proves_who(value)
 
 
 def _is_passed(value: str) -> bool:
     """Tell whether `pass=` is followed by a password and not by how many passed, or whether."""
-    return not (value.isdigit() and len(value) <= _LONGEST_TALLY) and value.lower() not in _VERDICTS
+    return _TALLY.fullmatch(value) is None
 
 
 def _proves_who(value: str) -> bool:
     """Tell whether the value of an authorization is the proof itself, and not the name of a way to give it."""
-    if names.SCHEME.match(value):
-        return True
-    if any(map(str.isspace, value)) or names.METHOD.fullmatch(value):
+    if scheme := names.SCHEME.match(value):
+        return names.PLACEHOLDER.fullmatch(value, scheme.end()) is None
+    if any(map(str.isspace, value)) or names.METHOD.fullmatch(value) or _ADDRESS.match(value):
         return False
     return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_QUOTED_KEY and any(map(str.isdigit, value)))
 

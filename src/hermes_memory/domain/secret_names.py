@@ -69,13 +69,15 @@ NAME: Final = re.compile(
 SCHEME: Final = re.compile(r"(?:bearer|basic|token|apikey|digest)\s{1,4}(?=\S{6,16384}\Z)", re.IGNORECASE)
 """What stands before the secret in the value of an `Authorization` header (RFC 9110, 11.4)."""
 METHOD: Final = re.compile(
-    r"(?:oauth|ntlm|saml|x509|aws4|m?tls|sasl|scram|sha|md5|oidc|jwt|http|v[0-9])[\w.-]*", re.IGNORECASE
+    r"(?:oauth|ntlm|saml|x509|aws4|m?tls|sasl|scram|sha|md5|oidc|jwt|http|v[0-9])[\w.-]*"
+    r"|[a-z][a-z0-9-]{0,63}(?:\.[a-z0-9-]{1,63}){1,8}/v[0-9]\w{0,16}",
+    re.IGNORECASE,
 )
-"""Names how somebody proves who it is, and is no secret."""
+"""Names how somebody proves who it is, or the version of an interface that asks for it, and is no secret."""
 
 PLACEHOLDER: Final = re.compile(
     r"\[redacted:[\w-]{1,64}\].*|<[^<>]{0,128}>?|\[[\w ]{0,64}\]?|\{.*"
-    r"|\$(?:\{.*|\(.*|[A-Za-z_]{1,64}|[A-Z_][A-Z0-9_]{0,63})|%(?:\(.*|\w{0,64}%?)"
+    r"|\$(?:\{.*|\(.*|[A-Za-z_]{1,64}|[A-Z_][A-Z0-9_]{0,63}|[0-9]{1,2})|%(?:\(.*|\w{0,64}%?)"
     r"|(?P<same>.)(?P=same){2,}|\.{2,}|[Yy](?:our|OUR)(?:[_ -].*)?"
     r"|(?i:none|null|nil|undefined|true|false|redacted|hidden|masked|x{3,}[\w-]{0,64})",
     re.DOTALL,

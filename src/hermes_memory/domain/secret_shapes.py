@@ -45,13 +45,18 @@ _LINE_ENDS: Final = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 """All that parts the lines in which secrets are looked for."""
 _WORD: Final = r"[^\s]{1,256}\s{1,16}"
 
+_FIRST: Final = rf"(?<![^{_LINE_ENDS}])[ \t]{{0,16}}"
+_LINE_OVER: Final = r"(?=[ \t]{0,8}\r?\n)"
+_MACHINE: Final = rf"machine\s{{1,16}}(?:[\w-]{{1,64}}\.[\w.-]{{1,256}}|localhost|[\w.-]{{1,256}}{_LINE_OVER})"
 _NETRC: Final = _shape(
     "password",
     "password",
-    r"(?<![\w-])(?:machine\s{1,16}(?:[\w-]{1,64}\.[\w.-]{1,256}|localhost|[\w.-]{1,256}(?=[ \t]{0,8}\r?\n))"
-    r"|default(?=[ \t]{0,8}\r?\n))"
-    rf"(?:\s{{1,16}}(?:login|account)\s{{1,16}}{_WORD}(?:account\s{{1,16}}{_WORD})?|[ \t]{{0,8}}\r?\n\s{{0,16}})"
-    r"password\s{1,16}(?P<secret>[^\s]{1,256})",
+    rf"(?:(?<![\w-]){_MACHINE}|{_FIRST}default{_LINE_OVER})"
+    rf"\s{{1,16}}(?:login|account)\s{{1,16}}{_WORD}(?:account\s{{1,16}}{_WORD})?"
+    r"password\s{1,16}(?P<secret>[^\s]{1,256})"
+    # Without a login only the lines tell: wrapped prose has such words too, but goes on behind them.
+    rf"|{_FIRST}{_MACHINE}[ \t]{{0,8}}\r?\n\s{{0,16}}"
+    rf"password\s{{1,16}}(?P<alone>[^\s]{{1,256}})(?=[ \t]{{0,8}}(?![^{_LINE_ENDS}]))",
 )
 SPANNING: Final = (_NETRC,)
 """The surroundings that may span lines."""
@@ -64,8 +69,8 @@ CONTEXTS: Final = (
     _shape(
         "authorization",
         "authorization",
-        r"authorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:bearer|basic|token|apikey|digest)[ \t]{1,4}"
-        r"(?P<secret>[^\s\"',\\]{6,16384})",
+        r"authorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"'`]?(?:bearer|basic|token|apikey|digest)[ \t]{1,4}"
+        r"(?P<secret>[^\s\"'`,\\]{6,16384})",
     ),
     _shape(
         "authorization",
@@ -119,8 +124,10 @@ CONTEXTS: Final = (
     _shape(
         "password",
         "-u --user",
-        r"(?<![\w-])(?:-u[ \t]{1,4}|--(?:proxy-)?user(?:[ \t]{1,4}|=))[\"']?[^\s:\"'/\[]{1,128}:"
-        r"(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
+        r"(?<![\w-])(?:-u[ \t]{1,4}|--(?:proxy-)?user(?:[ \t]{1,4}|="
+        # A user and the group of the same name, which a container is run as.
+        r"(?![\"']?([^\s:\"']{1,128}):\1(?![^\s\"']))))[\"']?[^\s:\"'/\[]{1,128}:"
+        r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
         re.NOFLAG,
     ),
     _shape(
@@ -129,7 +136,7 @@ CONTEXTS: Final = (
         r"(?<![\w-])curl[ \t][^\n|;&]{0,200}?(?<=["
         + BLANKS
         + r"])-[A-Za-z]{0,8}[uU][ \t]{0,4}[\"']?[^\s:\"'/\[]{1,128}:"
-        r"(?P<pair>(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
+        r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
         re.NOFLAG,
     ),
     _shape(
