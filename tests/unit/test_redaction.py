@@ -173,6 +173,7 @@ KEPT = [
     "'pass': 'PASSED'",
     "pass=2:bitrate=1000",
     "pass1=0.35",
+    "pass2=3.5s",
     "pass=$1",
     'pass="$1"',
     "-----BEGIN PUBLIC KEY-----",
@@ -240,6 +241,8 @@ def test_a_private_key_is_taken_out_whole(text: str, clean: str) -> None:
         "machine db\r\n    login bob\r\n    account shop\r\n    password ‹hunter2›\r\n",
         "machine git.example\n    password ‹hunter2›\n    login bob",
         "default\n login anonymous\n password ‹hunter2›",
+        "machine git.example\npassword ‹hunter2› login bob\n",
+        "machine localhost\npassword ‹hunter2› # of the test server",
     ],
 )
 def test_an_entry_of_a_netrc_file_may_span_lines(entry: str) -> None:
@@ -263,6 +266,7 @@ def test_an_entry_of_a_netrc_file_may_span_lines(entry: str) -> None:
         "The machine is\npassword protected",
         "machine learning\npassword strength meter",
         "export default\npassword manager",
+        "machine learning\npassword protected login pages for everybody",
         "default\npassword",
     ],
 )

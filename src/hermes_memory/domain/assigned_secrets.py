@@ -14,7 +14,7 @@ _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
 _SHORTEST_QUOTED_KEY: Final = 6
 _LONGEST_NUMBER: Final = 15
-_COUNT: Final = r"[-+]?[0-9]{1,5}(?:\.[0-9]{1,6})?%?"
+_COUNT: Final = r"[-+]?[0-9]{1,5}(?:\.[0-9]{1,6})?(?:%|m?s)?"
 _VERDICT: Final = (
     "yes|no|ok|on|off|all|any|none|some|pass|passed|passes|fail|failed|fails|failure|success|error|errors|warn|warning"
     "|skip|skipped|xfail|xpass|pending|partial|unknown|done|true|false|n/a|na"

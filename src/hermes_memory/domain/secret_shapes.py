@@ -56,7 +56,8 @@ _NETRC: Final = _shape(
     r"password\s{1,16}(?P<secret>[^\s]{1,256})"
     # Without a login only the lines tell: wrapped prose has such words too, but goes on behind them.
     rf"|{_FIRST}{_MACHINE}[ \t]{{0,8}}\r?\n\s{{0,16}}"
-    rf"password\s{{1,16}}(?P<alone>[^\s]{{1,256}})(?=[ \t]{{0,8}}(?![^{_LINE_ENDS}]))",
+    rf"password\s{{1,16}}(?P<alone>[^\s]{{1,256}})"
+    rf"(?=(?:[ \t]{{1,8}}(?:login|account)[ \t]{{1,8}}[^\s]{{1,256}})?[ \t]{{0,8}}(?![^{_LINE_ENDS}])|[ \t]{{1,8}}#)",
 )
 SPANNING: Final = (_NETRC,)
 """The surroundings that may span lines."""
