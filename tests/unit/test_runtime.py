@@ -307,8 +307,10 @@ def test_writes_are_accepted_while_the_memory_is_still_being_opened(home: Path) 
 
 
 FORK = """
-    import os, sys, threading, time, warnings
+    import logging, os, sys, threading, time, warnings
     from pathlib import Path
+    # A fork amid a line that another thread writes to stderr leaves the child with Python's lock on it, held for ever.
+    logging.disable()
     from hermes_memory.hermes.runtime import acquire, release
     from hermes_memory.domain.model import Origin, Target
     from hermes_memory.settings import Settings
