@@ -13,6 +13,7 @@ import anyio
 from hermes_memory.application.batch_size import BatchSize
 from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.doorbell import Doorbell
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.application.handover import DeliveryCounts, Handover
 from hermes_memory.application.setbacks import Stopped
 from hermes_memory.application.spool_access import SpoolAccess
@@ -60,6 +61,7 @@ class Deliverer:
         self._leadership = leadership
         self._store = store
         self._breaker = breaker
+        self._faults = RepeatedFaults(logger)
         self._size = BatchSize(batch, most=LARGEST_BATCH)
         self._handover = Handover(
             spool,
@@ -172,9 +174,8 @@ class Deliverer:
             # What the store says is dealt with where it is asked: this is the spool, or the seat of the leader.
             self._note_obstacle(str(error))
             return SPOOL_RETRY_SECONDS
-        except Exception as error:
-            # Whatever it is, what was accepted is kept, and the memory of the process goes on.
-            logger.exception("delivery met an unexpected error", extra={"action": "deliver.fault"})
+        except Exception as error:  # noqa: BLE001 - what was accepted is kept, and the memory of the process goes on
+            self._faults.tell("delivery met an unexpected error", error, action="deliver.fault")
             self._note_obstacle(f"unexpected {type(error).__name__}")
             return SPOOL_RETRY_SECONDS
 

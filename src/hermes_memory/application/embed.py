@@ -17,6 +17,7 @@ from hermes_memory.application.calibration import measure
 from hermes_memory.application.doorbell import Doorbell
 from hermes_memory.application.embed_batches import Batch, Sorted, packed, sort_out
 from hermes_memory.application.embed_calls import PROBE, Answer, EmbedCalls
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.application.leases import DEFAULT_LEASE, Leases
 from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.application.throttle import Throttle
@@ -103,6 +104,7 @@ class EmbedStage:
             embedder, breaker=breaker, throttle=self._throttle, timeout=timeout, telemetry=telemetry
         )
         self._leases = Leases(queue, lease)
+        self._faults = RepeatedFaults(logger)
         self._storing = anyio.Semaphore(STORES_AT_ONCE)
         self._ready: deque[Batch] = deque()
         self._flying = 0
@@ -149,8 +151,8 @@ class EmbedStage:
             return await self._round(work)
         except STORE_TROUBLE as error:
             _note(error)
-        except Exception:
-            logger.exception("embedding met an unexpected error", extra={"action": "embed.fault"})
+        except Exception as error:  # noqa: BLE001 - a fault of our own may not end embedding: the jobs stay in the store
+            self._faults.tell("embedding met an unexpected error", error, action="embed.fault")
         return TROUBLE_SECONDS
 
     async def _round(self, work: TaskGroup) -> float:
@@ -275,8 +277,8 @@ class EmbedStage:
             await self._queue.calibrate(generation.number, unrelated=unrelated, related=related)
         except (EmbedderUnavailable, EmbeddingRejected, *STORE_TROUBLE) as error:
             logger.info("calibration waits", extra={"action": "embed.calibrate", "cause": type(error).__name__})
-        except Exception:
-            logger.exception("measuring the model met an unexpected error", extra={"action": "embed.fault"})
+        except Exception as error:  # noqa: BLE001 - embedding goes on uncalibrated, and it is measured again later
+            self._faults.tell("measuring the model met an unexpected error", error, action="embed.fault")
 
     async def _claim(self, generation: Generation) -> None:
         """Fill the stock, so that the next call need not wait for the store."""
@@ -301,8 +303,8 @@ class EmbedStage:
         except STORE_TROUBLE as error:
             _note(error)
             self._trouble = True
-        except Exception:
-            logger.exception("embedding met an unexpected error", extra={"action": "embed.fault"})
+        except Exception as error:  # noqa: BLE001 - the batches beside it go on, and its own jobs stay in the store
+            self._faults.tell("embedding met an unexpected error", error, action="embed.fault")
             self._trouble = True
         self._leases.forget(batch.jobs)  # not when cancelled: what is held then is given back
         self.doorbell.ring()

@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio
 
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.text_index import Folding, TextIndex
 
@@ -39,6 +40,7 @@ class FoldStage:
     def __init__(self, index: TextIndex, *, behind: Callable[[], bool]) -> None:
         self._index = index
         self._behind = behind
+        self._faults = RepeatedFaults(logger)
         self.folded = 0
 
     async def run(self) -> None:
@@ -56,8 +58,8 @@ class FoldStage:
         except HermesMemoryError as error:
             logger.debug("folding waits", extra={"action": "fold.wait", "cause": type(error).__name__})
             return TROUBLE_SECONDS
-        except Exception:
-            logger.exception("folding met an unexpected error", extra={"action": "fold.fault"})
+        except Exception as error:  # noqa: BLE001 - unfolded blocks answer as well, only slower
+            self._faults.tell("folding met an unexpected error", error, action="fold.fault")
             return TROUBLE_SECONDS
         self.folded += done.gone
         if done.state is Folding.MORE:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import time
-import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Final
 
 from hermes_memory.application.batch_size import BatchSize
 from hermes_memory.application.breaker import Breaker
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.application.setbacks import Busy, Faulty, Problem, Refused, Stopped
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.telemetry import Telemetry
@@ -96,7 +96,7 @@ class Handover:
         self._suspects = 0
         self._delivered_of: Counter[type[Operation]] = Counter()
         self._at_start = self._delivered_of.copy()
-        self._told: set[tuple[str, str, int | None]] = set()
+        self._faults = RepeatedFaults(logger)
         self._first_fault: dict[OperationId, int] = {}
         self.counts = DeliveryCounts()
 
@@ -183,20 +183,10 @@ class Handover:
                 raise
             except Exception as error:  # noqa: BLE001 - a fault of our own may neither end delivery nor bury a write
                 problem = Faulty(f"unexpected {type(error).__name__}")
-                self._tell_fault(error)
+                self._faults.tell(
+                    "delivery met an unexpected error; what was accepted is kept", error, action="deliver.fault"
+                )
         raise problem  # to the breaker it was an answer
-
-    def _tell_fault(self, error: Exception) -> None:
-        """Tell of an error that nobody foresaw, and where it came from, once. Its message may quote the content."""
-        frames = traceback.extract_tb(error.__traceback__)
-        place = type(error).__name__, frames[-1].filename, frames[-1].lineno
-        logger.log(
-            logging.DEBUG if place in self._told else logging.ERROR,
-            "delivery met an unexpected error; what was accepted is kept",
-            extra={"action": "deliver.fault", "cause": type(error).__name__},
-            exc_info=(Faulty, Faulty(f"unexpected {type(error).__name__}"), error.__traceback__),
-        )
-        self._told.add(place)
 
     async def _part(self, items: Sequence[Spooled], problem: Problem) -> None:
         """Find what cannot be applied by halving, deal with it, and deliver the rest."""

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import anyio
 
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.domain.model import RowId, Theme
 from hermes_memory.ports.embedding import EmbeddingJob, EmbeddingQueue
@@ -33,6 +34,7 @@ class Leases:
     def __init__(self, queue: EmbeddingQueue, seconds: float) -> None:
         """Hold jobs for `seconds` at a time."""
         self._queue = queue
+        self._faults = RepeatedFaults(logger)
         self.seconds = seconds
         self._held: dict[_Key, tuple[EmbeddingJob, float]] = {}
 
@@ -61,8 +63,8 @@ class Leases:
                 await self._queue.hold(jobs, self.seconds)
             except HermesMemoryError as error:
                 logger.debug("a lease is not renewed", extra={"action": "embed.lease", "cause": type(error).__name__})
-            except Exception:
-                logger.exception("renewing leases met an unexpected error", extra={"action": "embed.fault"})
+            except Exception as error:  # noqa: BLE001 - a lease that ends is work done twice; without leases none is done
+                self._faults.tell("renewing leases met an unexpected error", error, action="embed.fault")
 
     async def give_all_back(self) -> None:
         """Give back everything, for half a second at most, even while being cancelled: else it waits for the lease."""

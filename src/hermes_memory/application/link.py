@@ -9,6 +9,7 @@ from typing import Final
 import anyio
 
 from hermes_memory.application.breaker import Breaker, BreakerState
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, SchemaNotApplied, StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class StoreLink:
         self._breaker = breaker
         self._opened = opened
         self._ready = anyio.Event()
+        self._faults = RepeatedFaults(logger)
         self.problem: HermesMemoryError | None = None
 
     async def run(self) -> None:
@@ -89,8 +91,8 @@ class StoreLink:
         except HermesMemoryError as error:
             self._note(error)
             return False
-        except Exception as error:
-            logger.exception("preparing the store met an unexpected error", extra={"action": "link.fault"})
+        except Exception as error:  # noqa: BLE001 - writes are accepted without a store, and it is tried again
+            self._faults.tell("preparing the store met an unexpected error", error, action="link.fault")
             self._note(StoreUnavailable(f"the database cannot be prepared: {type(error).__name__}"))
             return False
         return True

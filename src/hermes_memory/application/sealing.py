@@ -11,6 +11,7 @@ from typing import Final
 import anyio
 
 from hermes_memory.application.doorbell import Doorbell
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
 from hermes_memory.ports.metrics import Timing
@@ -51,6 +52,7 @@ class SealStage:
         self._seals = seals
         self._telemetry = telemetry or Telemetry()
         self._publish = publish
+        self._faults = RepeatedFaults(logger)
         self._expire_at = 0.0
         self._unpublished: deque[Sealed] = deque(maxlen=MOST_UNPUBLISHED)
         self._obstacle = ""
@@ -117,8 +119,8 @@ class SealStage:
             return min(pause, TROUBLE_SECONDS) if self._unpublished else pause
         except HermesMemoryError as error:
             logger.info("sealing waits", extra={"action": "history.wait", "cause": type(error).__name__})
-        except Exception:
-            logger.exception("sealing met an unexpected error", extra={"action": "history.fault"})
+        except Exception as error:  # noqa: BLE001 - what is not sealed waits in the store for the next round
+            self._faults.tell("sealing met an unexpected error", error, action="history.fault")
         return TROUBLE_SECONDS
 
     async def _expire(self) -> float:

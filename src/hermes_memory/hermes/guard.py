@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar
 
+from hermes_memory.application.faults import tell_fault
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -37,8 +38,8 @@ def never_raises(
                 logger.log(expected, FALLS_BACK, extra=_facts(hook.__name__, error))
             except HermesMemoryError as error:
                 logger.warning(FALLS_BACK, extra=_facts(hook.__name__, error))
-            except Exception:
-                logger.exception("a memory hook failed", extra={"action": f"hook.{hook.__name__}"})
+            except Exception as error:  # noqa: BLE001 - a memory must never stop an agent
+                tell_fault(logger, "a memory hook failed", error, action=f"hook.{hook.__name__}")
             return fallback()
 
         return guarded

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 import anyio
 
 from hermes_memory.adapters.loading import LOADING
+from hermes_memory.application.faults import tell_fault
 from hermes_memory.application.memory import Memory
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 
@@ -200,5 +201,5 @@ async def _told(work: Callable[[Memory], Awaitable[object]], memory: Memory, act
         await work(memory)
     except HermesMemoryError as error:
         logger.info("background work gave up", extra={"action": action, "cause": type(error).__name__})
-    except Exception:
-        logger.exception("background work failed", extra={"action": action})
+    except Exception as error:  # noqa: BLE001 - nobody waits for it, so nobody else can tell of it
+        tell_fault(logger, "background work failed", error, action=action)
