@@ -59,9 +59,10 @@ class Databases:
         return name, self._roles.setdefault(name, secrets.token_hex(16))
 
     async def make_role(self, purpose: str) -> str:
-        """Make a role that may log in, and return its name."""
+        """Make a role that may log in, unless this run has made it before, and return its name."""
         name, password = self.role(purpose)
-        await self.connection.execute(f"create role {name} login password '{password}'")
+        if not await self.connection.fetchval("select true from pg_roles where rolname = $1", name):
+            await self.connection.execute(f"create role {name} login password '{password}'")
         return name
 
     async def create(self, template: str | None = None) -> str:
