@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,8 @@ async def test_what_was_forgotten_is_told_of_and_comes_back() -> None:
 async def test_an_undone_change_shows_what_stood_before_and_can_be_undone_again() -> None:
     async with open_memory(Settings()) as memory:
         desk = memory.view("marketing")
-        entry = await desk.remember("The port is 5432")
-        await desk.replace(entry.id, "The port is 5433")
+        entry = await desk.remember("The port is 5432", at=datetime(2023, 11, 5, 6, tzinfo=UTC))
+        moved = await desk.replace(entry.id, "The port is 5433")
         (changed, _) = await desk.history(entry.id)
         back = await desk.undo(changed.operation)
         again = await desk.undo(entry.id)
@@ -59,7 +59,8 @@ async def test_an_undone_change_shows_what_stood_before_and_can_be_undone_again(
         assert again is not None
         assert (back.id, back.content) == (entry.id, "The port is 5432")
         assert (again.id, again.content) == (entry.id, "The port is 5433")
-        assert len(await desk.history(entry.id)) == 4
+        assert (back.at, again.at) == (entry.at, moved.at)
+        assert [change.said_at for change in await desk.history(entry.id)] == [moved.at, entry.at, moved.at, entry.at]
 
 
 async def test_a_write_is_not_undone_under_a_newer_one() -> None:

@@ -84,7 +84,13 @@ additions = st.builds(
     metadata=metadata,
 )
 replacements = st.builds(
-    ReplaceEntry, stamp=stamps, selector=selectors, content=content, upsert=st.booleans(), source=homes
+    ReplaceEntry,
+    stamp=stamps,
+    selector=selectors,
+    content=content,
+    upsert=st.booleans(),
+    source=homes,
+    at=st.none() | moments,
 )
 removals = st.builds(RemoveEntry, stamp=stamps, selector=selectors)
 records = st.builds(
@@ -172,7 +178,7 @@ def _stands(part: Any) -> bool:
         (ByContent, {"target", "content", "source"}),
         (BySubstring, {"target", "text", "source"}),
         (AddEntry, {"stamp", "target", "content", "at", "source", "metadata"}),
-        (ReplaceEntry, {"stamp", "selector", "content", "upsert", "source"}),
+        (ReplaceEntry, {"stamp", "selector", "content", "upsert", "source", "at"}),
         (RemoveEntry, {"stamp", "selector"}),
         (TurnDraft, {"role", "content", "at", "origin", "speaker", "occurrence", "embed", "metadata"}),
         (RecordTurns, {"stamp", "turns", "parent_session"}),

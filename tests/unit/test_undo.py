@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from tests.support.inprocess import InProcess
 
 from hermes_memory.application.view import View
@@ -11,6 +13,7 @@ from hermes_memory.testing.making import ANA, BEN
 
 LAUNCH = "The launch is on 3 May"
 OLD_PORT, NEW_PORT = "The port is 5432", "The port is 5433"
+LONG_AGO, SINCE = datetime(2023, 11, 5, 6, tzinfo=UTC), datetime(2024, 2, 1, 9, tzinfo=UTC)
 
 
 async def seen(*views: View) -> list[set[str]]:
@@ -70,3 +73,28 @@ async def test_what_comes_back_is_of_the_conversation_that_it_was_said_in_and_go
         assert sessions == ["talk", "talk"]
         assert done.counts["entries"] == 2
         assert await seen(desk) == [set()]
+
+
+async def test_what_an_undo_brings_back_is_as_old_as_it_was_and_corrects_nothing_that_came_after_it() -> None:
+    async with InProcess().running() as memory:
+        desk = memory.view("marketing")
+        replaced = await desk.remember(OLD_PORT, at=LONG_AGO)
+        forgotten = await desk.remember(LAUNCH, at=LONG_AGO)
+        await desk.remember(NEW_PORT, at=SINCE)
+        changed = await desk.replace(replaced.id, "The port is 5434")
+        await desk.forget(forgotten.id)
+        back, restored = await desk.undo(replaced.id), await desk.undo(forgotten.id)
+        found = [hit.row.content for hit in (await desk.recall("What is the port?")).hits]
+        (told, *_) = await desk.history(replaced.id)
+        stood = (await desk.recall("What is the port?", as_of=datetime.now(UTC))).hits
+        again = await desk.undo(replaced.id)
+
+        assert back is not None
+        assert restored is not None
+        assert again is not None
+        assert (back.content, back.at, restored.content, restored.at) == (OLD_PORT, LONG_AGO, LAUNCH, LONG_AGO)
+        assert back.updated_at > changed.updated_at
+        assert found[:2] == [NEW_PORT, OLD_PORT]
+        assert told.said_at == LONG_AGO
+        assert {hit.row.content: hit.row.at for hit in stood if hit.row.id == back.id} == {OLD_PORT: LONG_AGO}
+        assert (again.content, again.at) == (changed.content, changed.at)

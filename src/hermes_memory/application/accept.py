@@ -159,13 +159,17 @@ class Acceptor:
         origin: Origin,
         upsert: bool = False,
         source: HomeId | None = None,
+        at: datetime | None = None,
         tool: str | None = None,
         reason: str | None = None,
     ) -> Operation:
         """Accept a change of one memory; `reason` says why, for its history.
 
+        Args:
+            at: When the new content was said or became true; now by default.
+
         Raises:
-            InvalidInput: Nothing is left of the content after cleaning, or it is too large.
+            InvalidInput: Nothing is left of the content after cleaning, it is too large, or the time is out of range.
             SpoolFull: The spool has reached its bound.
             StoreUnavailable: The spool cannot be used for now; nothing was accepted.
         """
@@ -176,6 +180,7 @@ class Acceptor:
                 content=self.preparing.content(content),
                 upsert=upsert,
                 source=source,
+                at=None if at is None else moment(at),
             )
         )
 

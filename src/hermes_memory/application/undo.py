@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from hermes_memory.application.accept import Acceptor
 from hermes_memory.application.past import Past
 from hermes_memory.domain.errors import NotVisible, Outdated
 from hermes_memory.domain.history import Change, ChangeKind
-from hermes_memory.domain.model import Caller, Origin
+from hermes_memory.domain.model import Caller, Origin, SessionId
 from hermes_memory.domain.operations import ById, Operation
 from hermes_memory.domain.visibility import changeable
 
@@ -45,8 +46,9 @@ def take_back(
 ) -> Operation:
     """Accept the write that takes the newest of these changes back. It has no effect on a memory changed meanwhile.
 
-    What is restored keeps the origin of who wrote it first, so that an undo lends no text more trust than it had, and
-    the conversation that it was said in, so that it goes when that one is erased.
+    What is restored keeps the origin of who wrote it first, so that an undo lends no text more trust than it had; the
+    conversation that it was said in, so that it goes when that one is erased; and the date when it was said, so that
+    it is no newer than what came after it.
 
     Raises:
         SpoolFull, StoreUnavailable: As for every write.
@@ -55,19 +57,27 @@ def take_back(
     as_left = ById(id=change.row, left_by=change.operation)
     if change.kind is ChangeKind.ADDED:
         return acceptor.remove(caller, as_left, origin=origin, tool=TOOL, reason=reason)
-    written = next((one for one in earlier if one.after == change.before), change)
-    there = replace(caller, session=written.session)
+    written = next((one for one in earlier if one.after == change.before), None)
+    origin, session, said_at = _provenance(written, change)
+    there = replace(caller, session=session)
     if not change.gone:
-        return acceptor.replace(there, as_left, change.before, origin=written.origin, tool=TOOL, reason=reason)
+        return acceptor.replace(there, as_left, change.before, origin=origin, at=said_at, tool=TOOL, reason=reason)
     came_with = next((one.metadata for one in earlier if one.metadata is not None), None)
     return acceptor.add(
         # Whose it was, it is again: what belonged to everybody of the theme does not become that of who undoes.
         replace(there, subject=change.subject, also=frozenset()),
         change.before,
         target=change.target,
-        origin=written.origin,
-        at=written.said_at,
+        origin=origin,
+        at=said_at,
         metadata=came_with,
         tool=TOOL,
         reason=reason,
     )
+
+
+def _provenance(written: Change | None, change: Change) -> tuple[Origin, SessionId | None, datetime | None]:
+    """Return by whom, where and when a text was written. A history that does not tell leaves it undated: as of now."""
+    if written is None:
+        return change.origin, change.session, None
+    return written.origin, written.session, written.said_at

@@ -117,11 +117,14 @@ class ReplaceEntry:
     By id there is no target to add it to.
 
     The entry keeps its id, theme, subject, target and metadata. Content, origin, session and source become those of
-    the operation, `at` and `updated_at` the time of its acceptance.
+    the operation, `at` its `said_at`, and `updated_at` the time of its acceptance.
 
     Effect: REPLACED, with the row. UNCHANGED when the content was the same. Where an equal entry is there already, the
     selected one is removed, the other stays as with `AddEntry`, and its row is the outcome's. NOT_FOUND or AMBIGUOUS
     when none or several are selected; what is added instead has the effect of `AddEntry`.
+
+    Attributes:
+        at: When the new content was said or became true; None for the moment of acceptance.
     """
 
     stamp: Stamp
@@ -129,9 +132,15 @@ class ReplaceEntry:
     content: str
     upsert: bool = False
     source: HomeId | None = None
+    at: datetime | None = None
 
     def __post_init__(self) -> None:
         _require_content(self.content)
+
+    @property
+    def said_at(self) -> datetime:
+        """When the new content was said or became true."""
+        return self.at or self.stamp.accepted_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

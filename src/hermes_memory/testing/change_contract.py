@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from hermes_memory.domain.model import Caller, Origin, RowId, SessionId, Target
@@ -27,6 +29,8 @@ from hermes_memory.testing.making import (
 )
 from hermes_memory.testing.store_under_test import StoreUnderTest
 
+LONG_AGO = datetime(2023, 11, 5, 6, 7, 8, 910_111, tzinfo=UTC)
+
 
 @pytest.mark.asyncio
 class ReplacingContract:
@@ -48,6 +52,19 @@ class ReplacingContract:
         assert after.at == after.updated_at == change.stamp.accepted_at
         assert (after.origin, after.session, after.source) == (Origin.TOOL, "evening", None)
         assert (after.operation, after.tool) == (change.stamp.operation, "fact_maker")
+
+    async def test_a_replacement_is_of_the_time_that_it_names_and_changed_when_it_was_accepted(
+        self, store: StoreUnderTest
+    ) -> None:
+        row = await stored(store, add("tea at five"))
+        change = replace(by_content("tea at five"), "tea at four", at=LONG_AGO)
+        instead = replace(by_content("unknown"), "cake at six", upsert=True, at=LONG_AGO)
+
+        _, added = await deliver(store, change, instead)
+
+        after, new = await read_entry(store, row), await read_entry(store, _known(added.row))
+        assert (after.at, after.updated_at) == (LONG_AGO, change.stamp.accepted_at)
+        assert (new.at, new.updated_at) == (LONG_AGO, instead.stamp.accepted_at)
 
     async def test_a_replacement_mirrors_the_home_that_made_it(self, store: StoreUnderTest) -> None:
         row = await stored(store, add("counter is 1", source=OTHER_HOME))

@@ -122,13 +122,13 @@ def replace(
     *,
     upsert: bool = False,
     source: HomeId | None = None,
+    at: datetime | None = None,
     origin: Origin = Origin.ASSISTANT,
     tool: str | None = None,
 ) -> ReplaceEntry:
-    """Make the operation that changes a memory."""
-    return ReplaceEntry(
-        stamp=stamp(caller, origin=origin, tool=tool), selector=selector, content=content, upsert=upsert, source=source
-    )
+    """Make the operation that changes a memory; it became true when it was accepted, unless `at` says otherwise."""
+    noted = stamp(caller, origin=origin, tool=tool)
+    return ReplaceEntry(stamp=noted, selector=selector, content=content, upsert=upsert, source=source, at=at)
 
 
 def remove(selector: Selector, caller: Caller = DESK) -> RemoveEntry:

@@ -106,7 +106,7 @@ class InMemoryDelivery:
         changed = replace(
             selected,
             content=operation.content,
-            at=stamp.accepted_at,
+            at=operation.said_at,
             updated_at=stamp.accepted_at,
             origin=stamp.origin,
             session=stamp.caller.session,
@@ -134,7 +134,7 @@ class InMemoryDelivery:
                 stamp=operation.stamp,
                 target=operation.selector.target,
                 content=operation.content,
-                at=operation.stamp.accepted_at,
+                at=operation.said_at,
                 source=operation.source,
             )
         )

@@ -40,11 +40,15 @@ def note(
             reason=stamp.reason,
             at=stamp.accepted_at,
             recorded_at=records.now(),
-            said_at=None if after is None else stamp.accepted_at if before else after.at,
+            said_at=None if isinstance(operation, RemoveEntry) else _said_at(operation),
             metadata=after.metadata if after and before is None else None,
             merged_into=after.id if after and merged else None,
         )
     )
+
+
+def _said_at(operation: AddEntry | ReplaceEntry) -> datetime:
+    return operation.at if isinstance(operation, AddEntry) else operation.said_at
 
 
 class InMemoryHistory:

@@ -53,7 +53,7 @@ update hermes_memory.memory_entries e set source = u.source
 REPLACE: Final[LiteralString] = """
 update hermes_memory.memory_entries
    set content = $4, content_hash = $5, origin = $6, tool = $7, session_id = $8, source = $9, said_at = $10,
-       updated_at = $10, operation = $11, lex = $12::text::tsvector, lex_length = $13,
+       updated_at = $11, operation = $12, lex = $13::text::tsvector, lex_length = $14,
        lex_key = nextval('hermes_memory.lex_numbers') << 16
  where agent_identity = $1 and subject = $2 and id = $3
 returning lex_key"""
@@ -175,7 +175,7 @@ class Entries:
             stamp=change.stamp,
             target=change.selector.target,
             content=change.content,
-            at=change.stamp.accepted_at,
+            at=change.said_at,
             source=change.source,
         )
         (outcome,) = await self.add(transaction, caller, [addition])
@@ -185,13 +185,13 @@ class Entries:
         self, transaction: Transaction, caller: Caller, selected: Selected, change: ReplaceEntry
     ) -> None:
         theme, subject, stamp = caller.theme, selected.subject, change.stamp
-        words, digest = self._index(change.content, stamp.accepted_at), content_hash(change.content)
+        words, digest = self._index(change.content, change.said_at), content_hash(change.content)
         await _scrub(transaction, caller, selected)
         key = await transaction.fetch_value(
             REPLACE,
             *(theme, subject, selected.id, change.content, digest),
             *(str(stamp.origin), stamp.tool, stamp.caller.session, change.source),
-            *(stamp.accepted_at, stamp.operation, words.vector, words.length),
+            *(change.said_at, stamp.accepted_at, stamp.operation, words.vector, words.length),
         )
         await lexicon.append(transaction, theme, subject, [(str(selected.target), words.under(key))])
         await jobs.forget(transaction, theme, subject, selected.id)
@@ -244,7 +244,7 @@ async def _note(
         target=selected.target,
         old=selected.content,
         new=new,
-        said_at=None if new is None else operation.stamp.accepted_at,
+        said_at=operation.said_at if isinstance(operation, ReplaceEntry) else None,
         merged_into=merged_into,
     )
     await history.note(transaction, operation.stamp.caller.theme, selected.subject, [change])

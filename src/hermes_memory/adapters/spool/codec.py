@@ -116,6 +116,7 @@ def _replacement(plain: Plain) -> ReplaceEntry:
         content=_text(plain, "content"),
         upsert=_flag(plain, "upsert"),
         source=_source(plain),
+        at=datetime.fromisoformat(plain["at"]) if "at" in plain else None,
     )
 
 

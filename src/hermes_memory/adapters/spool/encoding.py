@@ -112,8 +112,12 @@ def _addition(operation: AddEntry) -> str:
 def _replacement(operation: ReplaceEntry) -> str:
     return (
         f'"selector":{_selector(operation.selector)},"content":{encode_basestring(operation.content)},'
-        f'"upsert":{_flag(operation.upsert)},"source":{_optional(operation.source)}'
+        f'"upsert":{_flag(operation.upsert)},"source":{_optional(operation.source)}{_said_at(operation)}'
     )
+
+
+def _said_at(operation: ReplaceEntry) -> str:
+    return "" if operation.at is None else f',"at":"{datetime.isoformat(operation.at)}"'
 
 
 def _selector(selector: Selector) -> str:
