@@ -16,7 +16,8 @@ class Grant:
     """Somebody may read the rows of a theme that carry no subject.
 
     Attributes:
-        reader: A theme; or a person or group, in whatever theme they speak.
+        reader: A theme; or a person or group, in whatever theme they speak. What is granted to one subject of a person
+            is granted to all of them, for as long as they are one.
         source: The theme that is read.
         expires_at: The moment from which it holds no more (aware); None for never.
 

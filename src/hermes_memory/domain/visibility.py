@@ -35,8 +35,8 @@ class Access:
 
     Attributes:
         policy: Whether ordinary themes read each other.
-        grants: Themes granted to the caller's theme or subject and not expired. They count under `ReadPolicy.GRANTS`,
-            and under `ReadPolicy.OPEN` for who speaks with somebody.
+        grants: Themes granted to the caller's theme, or to any subject of the caller's person, and not expired. They
+            count under `ReadPolicy.GRANTS`, and under `ReadPolicy.OPEN` for who speaks with somebody.
     """
 
     policy: ReadPolicy = ReadPolicy.OPEN

@@ -102,6 +102,32 @@ class GrantingContract:
         assert (parted, last, nobody) == (True, True, False)
         assert [await desk.others(subject) for subject in (ANA, BEN, CLARA)] == [set()] * 3
 
+    async def test_what_was_granted_to_one_subject_of_a_person_is_granted_to_all_of_them_until_they_part(
+        self, desk: GrantingUnderTest
+    ) -> None:
+        row = await stored(desk.store, add("the price list", SALES_DESK))
+        await desk.granting.add(Grant(reader=ANA, source=SALES))
+        places = [Caller(theme=theme, subject=BEN) for theme in (DIRECT_MESSAGES, MARKETING)]
+
+        async def seen(policy: ReadPolicy) -> set[bool]:
+            await desk.store.set_policy(policy)
+            return {await read(desk.store, row, caller) is not None for caller in places}
+
+        apart = [await seen(policy) for policy in ReadPolicy]
+        await desk.granting.merge([ANA, BEN])
+        together = {policy: await seen(policy) for policy in ReadPolicy}
+        listed = list(await desk.store.reader.themes(places[0], timeout=PATIENCE))
+        await desk.store.set_policy(ReadPolicy.GRANTS)
+        granted = list(await desk.store.reader.themes(places[0], timeout=PATIENCE))
+        await desk.granting.split(BEN)
+        parted = [await seen(policy) for policy in ReadPolicy]
+
+        assert apart == parted == [{False}] * 3
+        assert together == {ReadPolicy.OPEN: {True}, ReadPolicy.GRANTS: {True}, ReadPolicy.OWN: {False}}
+        assert (listed, granted) == ([], [SALES])
+        await desk.store.set_policy(ReadPolicy.GRANTS)
+        assert await read(desk.store, row, ANA_DIRECTLY) is not None
+
     async def test_it_is_counted_what_subjects_have(self, desk: GrantingUnderTest) -> None:
         await deliver(
             desk.store,

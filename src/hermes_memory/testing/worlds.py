@@ -142,7 +142,9 @@ class Setting:
         return Access(policy=self.world.policy, grants=granted)
 
     def _is(self, caller: Caller, subject: int) -> bool:
-        return caller.subject == self.subjects[subject]
+        if caller.subject is None:
+            return False
+        return self.world.one_person or caller.subject == self.subjects[subject]
 
     async def build(self) -> None:
         """Store the rows of the world, embed them, and set policy and grants."""

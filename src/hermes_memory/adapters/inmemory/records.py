@@ -145,10 +145,12 @@ class Records:
     def access(self, caller: Caller) -> Access:
         """Tell what the installation lets a caller read beyond its own theme."""
         now = self.now()
+        person = self.persons.get(caller.subject, frozenset()) if caller.subject else frozenset()
+        readers = {caller.theme, caller.subject, *person}
         granted = (
             source
             for (reader, source), standing in self.grants.items()
-            if reader in {caller.theme, caller.subject} and not standing.expired(now)
+            if reader in readers and not standing.expired(now)
         )
         return Access(policy=self.policy, grants=frozenset(granted))
 

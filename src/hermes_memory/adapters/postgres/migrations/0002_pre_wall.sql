@@ -21,8 +21,8 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- The themes whose subject-less rows the caller may read: its own, and by the read policy all ordinary ones or those
--- granted to it. An open installation is open to agents among themselves: who speaks with somebody, in a sink or as a
--- subject, reads what was granted.
+-- granted to it or to any subject of the caller's person. An open installation is open to agents among themselves: who
+-- speaks with somebody, in a sink or as a subject, reads what was granted.
 create function hermes_memory.ctx_themes() returns text[] language sql stable parallel safe security definer
 set search_path = pg_catalog, pg_temp as $$
   select case when me.theme is null then '{}'::text[] else array[me.theme] || array(
@@ -32,10 +32,10 @@ set search_path = pg_catalog, pg_temp as $$
     union
     select g.source from hermes_memory.theme_grants g
      where (me.read_policy = 'grants' or (me.read_policy = 'open' and not me.alone))
-       and (g.reader = me.theme or (g.subject <> '' and g.subject = me.subject)) and g.source <> me.theme
+       and (g.reader = me.theme or (g.subject <> '' and g.subject = any (me.subjects))) and g.source <> me.theme
        and (g.expires_at is null or g.expires_at > now())
        and not exists (select from hermes_memory.sinks s where s.theme = g.source)) end
-  from (select c.theme, c.subject, i.read_policy,
+  from (select c.theme, i.read_policy, hermes_memory.ctx_subjects() as subjects,
                c.subject is null and not exists (select from hermes_memory.sinks s where s.theme = c.theme) as alone
           from (select nullif(current_setting('hermes_memory.theme', true), '') as theme,
                        decode(nullif(current_setting('hermes_memory.subject', true), ''), 'hex') as subject) as c
