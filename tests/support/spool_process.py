@@ -143,6 +143,21 @@ def use(directory: str) -> None:
     spool.close()
 
 
+def read(directory: str) -> None:
+    """Stand in the middle of reading until a line comes, then keep the spool open until standard input ends."""
+    spool = open_spool(Path(directory))
+    spool.status()
+    connection = spool._file._connection.get()
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM operations").fetchone()
+    say("reading")
+    sys.stdin.readline()
+    connection.execute("COMMIT")
+    say("done")
+    sys.stdin.read()
+    spool.close()
+
+
 def fork(directory: str, how: str) -> None:
     """Put, fork while other threads put, put in the child and go on in the parent."""
     spool = open_spool(Path(directory), synchronous="NORMAL")
@@ -259,6 +274,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "outlive": outlive,
     "hold": hold,
     "use": use,
+    "read": read,
     "fork": fork,
     "fill": fill,
 }

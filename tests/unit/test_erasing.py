@@ -7,7 +7,7 @@ from typing import Final
 from tests.contract.test_store_inmemory import Levers
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.erase import JOURNAL, LINKED, SHARED, Erasing
+from hermes_memory.application.erase import LINKED, READ, SHARED, Erasing
 from hermes_memory.domain.erasure import Erasure, WholeSession, WholeSubject
 from hermes_memory.domain.model import Caller, SessionId
 from hermes_memory.testing.making import ANA, DESK, MARKETING, add, by_content, next_moment, record, replace, said
@@ -38,4 +38,20 @@ async def test_a_certificate_tells_what_stays_of_a_persons_talk_and_what_names_a
     assert [SHARED.format(1) in notes for notes in of_ana] == [True, True]
     assert [LINKED.format(1) in notes for notes in of_ana] == [False, False]
     assert [LINKED.format(1) in notes for notes in of_talk] == [True, True]
-    assert all(JOURNAL in notes for notes in (*of_ana, *of_talk))
+    assert not any(READ.format(0) in notes for notes in (*of_ana, *of_talk))
+
+
+class ReadSpool(InMemorySpool):
+    """A spool in which somebody reads all the time, so that its files cannot be cleaned."""
+
+    def scrub(self, timeout: float) -> bool:
+        return False
+
+
+async def test_a_certificate_is_not_complete_while_the_files_of_a_spool_could_not_be_cleaned() -> None:
+    erasing = Erasing(Levers().store.eraser, [InMemorySpool(), ReadSpool()], set_aside=lambda: 0, now=next_moment)
+    told = await erasing.preview(WholeSession(session=TALK)), await erasing.execute(WholeSession(session=TALK))
+
+    assert [READ.format(1) in certificate.notes for certificate in told] == [False, True]
+    assert not told[1].complete
+    assert {proof.store: proof.remaining for proof in told[1].proofs}["spool files"] == 1

@@ -18,6 +18,8 @@ from hermes_memory.ports.spool import Spool
 
 SETTLE_SECONDS: Final = 30.0
 """For writes that had left the spool when it was looked through."""
+SCRUB_SECONDS: Final = 5.0
+"""For those who read in a spool when its files are cleaned of what was dropped."""
 MIRRORED: Final = (
     "{} of the entries mirror MEMORY.md or USER.md of a home: remove the lines there too, or they come back"
 )
@@ -42,10 +44,12 @@ HANDED_OVER: Final = (
     "writes that a running process had taken from a spool, and whose transaction had not begun by then, are not known"
     " here, and may be stored a moment later: run it again when in doubt"
 )
+CLEANED: Final = "every spool of the home whose files may hold what was delivered or dropped"
 BACKUPS: Final = "backups, replicas behind and the server's own log keep what they have until they are renewed"
-JOURNAL: Final = (
-    "what was delivered or dropped may stand in the `-wal` file beside a spool until every process that has the spool"
-    " open has ended: restart the agents and workers of the home"
+READ: Final = (
+    "{} spools could not be cleaned, for another process was reading in them all the time, or the disk is full: what"
+    " was delivered or dropped may stand in their files until the process that delivers from them has finished it; run"
+    " it again to see that it has"
 )
 
 
@@ -107,7 +111,8 @@ class Erasing:
 
         The spools are looked through before the database and after it: what is accepted meanwhile goes as well, and
         what the database is storing by then is waited for. Between the two lies a moment: a write that a process has
-        read from a spool, and not yet begun to store, is found by neither, and the certificate says so.
+        read from a spool, and not yet begun to store, is found by neither, and the certificate says so. Last, the files
+        of the spools are cleaned of what was dropped, and of what was delivered before.
 
         Raises:
             StoreUnavailable, SchemaNotApplied, ConfigurationError: It could not be done, or only in part. Run it again.
@@ -120,7 +125,9 @@ class Erasing:
         erased = await self._eraser.erase(erasure)
         dropped += await self._worker.call(lambda: self._dropped(erasure, texts))
         left = await self._worker.call(lambda: self._found(erasure, texts))
-        proofs = (*erased.proofs, *(_proof(name, found) for name, found in _numbers(left.kept).items()))
+        unclean = await self._worker.call(self._unclean)
+        in_spools = (_proof(name, found) for name, found in _numbers(left.kept).items())
+        proofs = (*erased.proofs, *in_spools, Proof(store="spool files", query=CLEANED, remaining=unclean))
         kind, name = title(erasure)
         return Certificate(
             kind=kind,
@@ -131,7 +138,7 @@ class Erasing:
             counts={**erased.counts, **{name: dropped[name] for name in ("waiting", "dead")}},
             proofs=proofs,
             complete=settled and not any(proof.remaining for proof in proofs),
-            notes=(*(() if settled else (UNSETTLED,)), *self._notes(*besides, *left.notes)),
+            notes=(*(() if settled else (UNSETTLED,)), *self._notes(*besides, *left.notes, (READ, unclean))),
             erasure=erased.id,
         )
 
@@ -165,9 +172,13 @@ class Erasing:
                 dropped[name] += drop(spool, ids, dead_only=False)
         return dropped
 
+    def _unclean(self) -> int:
+        """Leave nothing of what was dropped in the files of the spools; return how many could not be cleaned."""
+        return sum(not spool.scrub(SCRUB_SECONDS) for spool in self._spools)
+
     def _notes(self, *numbers: tuple[str, int]) -> tuple[str, ...]:
         counted = (*numbers, (SET_ASIDE, self._set_aside()))
-        return (*(note.format(number) for note, number in counted if number), ELSEWHERE, HANDED_OVER, BACKUPS, JOURNAL)
+        return (*(note.format(number) for note, number in counted if number), ELSEWHERE, HANDED_OVER, BACKUPS)
 
 
 def _numbers(found: Mapping[str, Sequence[object]]) -> Mapping[str, int]:

@@ -199,6 +199,17 @@ class Spool(Protocol):
         """
         ...
 
+    def scrub(self, timeout: float) -> bool:
+        """Leave nothing on the disk of what was delivered or dropped by now. What is kept stays.
+
+        Others may have the spool open and go on. Whoever reads in it just then is waited for, `timeout` seconds at
+        most; while that takes longer, whoever asks what is `due` later, in whatever process, goes on with it.
+
+        Returns:
+            Whether it is done.
+        """
+        ...
+
     def full(self) -> bool:
         """Tell whether the last write was refused for want of room. Cheap: what other processes met is not known."""
         ...

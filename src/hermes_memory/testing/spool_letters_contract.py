@@ -45,6 +45,17 @@ class SpoolLettersContract(SpoolSuite):
             None,
         ]
 
+    def test_what_is_kept_stays_when_nothing_is_left_of_what_was_dropped(self, spool: Spool) -> None:
+        delivered, dead, dropped, waiting = put(spool, add("one"), add("two"), add("three"), add("four"))
+        spool.done(ids(delivered))
+        spool.discard(ids(dropped))
+        spool.bury(dead.stamp.operation, "refused")
+
+        assert spool.scrub(30)
+        assert due(spool) == [waiting]
+        assert [letter.operation for letter in spool.dead()] == [dead]
+        assert spool.status().delivered == 1
+
     def test_a_dead_letter_stays_when_it_is_buried_again_or_done(self, spool: Spool) -> None:
         (operation,) = put(spool, add("one"))
         spool.bury(operation.stamp.operation, "first")

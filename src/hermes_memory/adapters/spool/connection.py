@@ -46,8 +46,7 @@ class SpoolConnection:
         with self._lock:
             self.close()
             self._connection = self._open()
-            if self._synchronous == "FULL":
-                journal.reserve(self._path)
+            self.reserve()
             self._identity = identity_under(self._name)
         return self._connection
 
@@ -97,6 +96,15 @@ class SpoolConnection:
                 self.replace_file()
                 return True
         return False
+
+    def reserve(self) -> None:
+        """Make room in the journal before it is needed, where writes wait for the disk. Under the lock.
+
+        Raises:
+            OSError: The journal cannot be opened or written, for another reason than a full disk.
+        """
+        if self._synchronous == "FULL":
+            journal.reserve(self._path)
 
     def checkpoint(self) -> None:
         """Write the journal back into the file, so that its space can be used again."""

@@ -12,6 +12,7 @@ from hermes_memory.adapters.spool import changes, folding, lookups, records, sta
 from hermes_memory.adapters.spool.connection import SpoolConnection
 from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.intake import Intake
+from hermes_memory.adapters.spool.scrubbing import Scrubbing
 from hermes_memory.adapters.spool.standing import Standing
 from hermes_memory.adapters.spool.write_lock import WriteLock
 
@@ -31,6 +32,7 @@ class SpoolContents:
 
     def __init__(self, path: Path, *, synchronous: Synchronous, lock: WriteLock) -> None:
         self.connection = SpoolConnection(path, synchronous, lock)
+        self.scrubbing = Scrubbing(path)
         self._intake = Intake(path.with_suffix(".intake"), lasting=synchronous == "FULL")
         self._lock = lock
         self._appended = 0
@@ -133,6 +135,16 @@ class SpoolContents:
         """Settle without waiting for the disk."""
         with self._lock, self.connection.relaxed():
             return self.settle(work)
+
+    def scrub(self) -> bool:
+        """Do what is left to do so that the files hold nothing that was dropped; False while others use them."""
+        with self._lock:
+            self._intake.prepare()
+            self.sweep()
+            done = self.scrubbing.attempt(self.connection.get())
+            if done:
+                self.connection.reserve()
+        return done
 
     def changed(self) -> bool:
         """Tell whether another object appended or committed since this was last asked."""

@@ -86,12 +86,13 @@ _FROM_FORMAT_1: Final = (
 )
 
 # A small wal_autocheckpoint keeps the journal reusable on a full disk; secure_delete leaves no delivered text behind;
-# cell_size_check meets damage where it is read and not later.
+# cell_size_check meets damage where it is read and not later; temp_store has SQLite make no files of its own elsewhere.
 _SET_UP: Final[tuple[str, ...]] = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA wal_autocheckpoint = 128",
     "PRAGMA journal_size_limit = 1048576",
     "PRAGMA secure_delete = ON",
+    "PRAGMA temp_store = MEMORY",
     "PRAGMA cell_size_check = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA fullfsync = ON",

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,9 @@ from hermes_memory.domain.errors import SpoolFull, StoreUnavailable
 
 RECLAIMED_AT_ONCE: Final = 16
 """MiB of its own that a full disk's spool looks for before it refuses a write."""
+SCRUB_PAUSE_SECONDS: Final = 0.05
+SCRUB_AGAIN_SECONDS: Final = 5.0
+"""After a try to finish in passing what another process could not."""
 T = TypeVar("T")
 
 
@@ -52,6 +56,7 @@ class SpoolFile:
         self._contents = SpoolContents(path, synchronous=synchronous, lock=self._processes)
         self._connection = self._contents.connection
         self._ballast = Ballast(path.with_suffix(".ballast"))
+        self._scrub_at = 0.0
         self._pid = os.getpid()
         watch_forks(self)
 
@@ -140,6 +145,33 @@ class SpoolFile:
         settled = self._perform(lambda: settle(work), reserve=True)
         self._ballast.keep()
         return settled
+
+    def scrub(self, timeout: float) -> bool:
+        """Leave nothing in the files of what was dropped, waiting for others for so many seconds.
+
+        Returns:
+            False when others used the files all the time, or the disk is full: `finish_scrub` goes on with it.
+
+        Raises:
+            StoreUnavailable: The files cannot be used for now.
+            ConfigurationError: They are not ours, or a newer version made them.
+        """
+        deadline = time.monotonic() + timeout
+        with contextlib.suppress(DiskFull):
+            self._perform(self._contents.scrubbing.owe, reserve=True)
+            while not (done := self._perform(self._contents.scrub, reserve=True)) and time.monotonic() < deadline:
+                time.sleep(SCRUB_PAUSE_SECONDS)
+            self._ballast.keep()
+            return done
+        return False
+
+    def finish_scrub(self) -> None:
+        """Go on with what `scrub` could not finish, in whatever process, once in a while. Trouble is left for later."""
+        if not self._contents.scrubbing.owed() or time.monotonic() < self._scrub_at:
+            return
+        self._scrub_at = time.monotonic() + SCRUB_AGAIN_SECONDS
+        with contextlib.suppress(StoreUnavailable):
+            self._perform(self._contents.scrub, reserve=True)
 
     def changed(self) -> bool:
         """Tell whether another object appended or committed since this was last asked."""

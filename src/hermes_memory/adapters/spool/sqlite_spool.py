@@ -126,6 +126,7 @@ class SqliteSpool:
         Raises:
             ConfigurationError: A newer version of the library wrote one of them.
         """
+        self._file.finish_scrub()
         now = self._now()
         rows = self._file.read_beginning(partial(lookups.due, now=now, limit=limit))
         try:
@@ -189,6 +190,10 @@ class SqliteSpool:
     def discard(self, operations: Sequence[OperationId], *, dead_only: bool = False) -> int:
         """Drop operations, waiting or dead, without delivering them; return how many."""
         return self._file.settle(partial(changes.discard, operations=_ids(operations), dead_only=dead_only))
+
+    def scrub(self, timeout: float) -> bool:
+        """Leave nothing in the files of what was delivered or dropped; see `Spool.scrub`."""
+        return self._file.scrub(timeout)
 
     def full(self) -> bool:
         """Tell whether writes are refused for want of room, since one was and until there is some again."""
