@@ -13,12 +13,12 @@ import anyio
 import pytest
 from tests.support.full_disk import no_room_beyond
 
-from hermes_memory.adapters.published_heads import latest, publish, published
+from hermes_memory.adapters.published_heads import latest, publish, published, told, waiting_beside
 from hermes_memory.application import sealing
 from hermes_memory.application.sealing import MOST_CHANGES, MOST_FORGOTTEN, SealStage
 from hermes_memory.domain.chain import Head
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
-from hermes_memory.ports.seals import Sealed, SealLag
+from hermes_memory.ports.seals import HeadsWait, Sealed, SealLag
 
 AT = datetime(2026, 5, 3, tzinfo=UTC)
 
@@ -148,13 +148,44 @@ def test_heads_that_a_full_disk_takes_a_part_of_are_refused_whole(tmp_path: Path
     path = tmp_path / "heads.jsonl"
     publish(path, [made(1)])
     before = path.read_bytes()
-    with no_room_beyond(len(before) + 20), pytest.raises(ConfigurationError, match="cannot be written: ") as refused:
+    with no_room_beyond(20), pytest.raises(ConfigurationError, match="cannot be written: ") as refused:
         publish(path, [made(2), made(3)])
-    left = path.read_bytes()
+    left = path.read_bytes(), waiting_beside(path).read_bytes()
     publish(path, [made(2)])
 
-    assert left == before
+    assert left == (before, b"")
+    assert not isinstance(refused.value, HeadsWait)
     assert published(path) == [made(1).head, made(2).head]
+    assert str(tmp_path) not in str(refused.value)
+
+
+def test_heads_that_have_no_room_wait_beside_the_others_and_are_published_first_and_once(tmp_path: Path) -> None:
+    path, waiting = tmp_path / "heads.jsonl", waiting_beside(tmp_path / "heads.jsonl")
+    publish(path, [made(number) for number in range(1, 6)])
+    with no_room_beyond(path.stat().st_size + 20):
+        for number in (6, 7):
+            with pytest.raises(HeadsWait, match="cannot be written: "):
+                publish(path, [made(number)])
+    known, left = told(path), waiting.read_bytes()
+    publish(path, [made(8)])
+    # As a process leaves it that died when it had published what waited, and before it took that away.
+    waiting.write_bytes(left)
+    publish(path, [])
+
+    numbers = [head.seal for head in published(path)]
+    assert [head.seal for head in known] == [1, 2, 3, 4, 5, 6, 7]
+    assert numbers == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert waiting.read_bytes() == b""
+    assert waiting.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_in_the_way_keeps_heads_waiting_and_is_told_without_the_place_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    waiting_beside(path).write_text("no head\n")
+
+    with pytest.raises(ConfigurationError, match="no published head") as refused:
+        publish(path, [made(1)])
+    assert published(path) == []
     assert str(tmp_path) not in str(refused.value)
 
 
@@ -173,10 +204,11 @@ def test_a_stopped_process_that_holds_the_file_of_heads_is_waited_for_only_brief
     publish(path, [made(1)])
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(ConfigurationError, match="another process"):
+        with pytest.raises(HeadsWait, match="another process"):
             publish(path, [made(2)])
 
     assert published(path) == [made(1).head]
+    assert told(path) == [made(1).head, made(2).head]
 
 
 async def test_heads_that_cannot_be_published_are_kept_for_the_next_time_and_the_reason_is_told_once(
@@ -203,3 +235,30 @@ async def test_heads_that_cannot_be_published_are_kept_for_the_next_time_and_the
     assert [(record["action"], record["levelname"]) for record in told] == [("history.unpublished", "WARNING")]
     assert "No such file" in told[0]["reason"]
     assert str(tmp_path) not in str(told)
+
+
+async def test_heads_that_a_process_could_not_publish_are_published_by_the_next_one_before_its_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "heads.jsonl"
+    seals = Waiting(2)
+
+    async def keep(sealed: Sequence[Sealed]) -> None:
+        publish(path, sealed)
+
+    path.mkdir()  # what stands in the way until somebody removes it
+    with caplog.at_level(logging.WARNING):
+        await SealStage(seals, publish=keep).seal()
+        seals.waiting = 1
+        await SealStage(seals, publish=keep).seal()
+    path.rmdir()
+    seals.waiting = 1
+    idle, after = SealStage(seals, publish=keep), SealStage(Waiting(), publish=keep)
+    await after.seal()
+    first = [head.seal for head in published(path)]
+    await idle.seal()
+    await idle.seal()
+
+    assert first == [1, 2]
+    assert [head.seal for head in published(path)] == [1, 2, 3]
+    assert [vars(record)["heads"] for record in caplog.records] == [1, 0]

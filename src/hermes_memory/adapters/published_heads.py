@@ -1,49 +1,62 @@
-"""The heads of the chain of history that were published outside of the database: a file that is only added to."""
+"""The heads of the chain of history that were published outside of the database: a file that is only added to.
+
+Heads that cannot be added to it wait in a file beside it, and are added before any others, by whoever publishes next.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.brief_lock import lock_briefly
+from hermes_memory.adapters.spool.files import sync_directory
 from hermes_memory.domain.chain import Head
 from hermes_memory.domain.errors import ConfigurationError
-from hermes_memory.ports.seals import Sealed
+from hermes_memory.ports.seals import HeadsWait, Sealed
 
 _PRIVATE: Final = 0o600
 _PATIENCE: Final = 1.0
 """Seconds to wait for other processes that add."""
 _LONGEST_LINE: Final = 65_536
+_NO_HEAD: Final = "the file of the published heads holds a line that is no published head"
 
 
 def publish(path: Path, seals: Iterable[Sealed]) -> None:
     """Add heads to the file, durably, a JSON object a line; the file is made for us alone when it is missing.
 
-    Several processes may add at once: each locks the file. All heads are added or none.
+    Those that wait beside it come first, also when there are no others. Several processes may publish at once: each
+    locks the files. All heads are added or none, and none that waited is added twice.
 
     Raises:
-        ConfigurationError: The file is a link, another user's, or cannot be written. The message does not name it, so
-            that it may be logged.
+        HeadsWait: The file is a link, another user's, or cannot be written. The heads wait beside it, durably.
+        ConfigurationError: Nor can they wait there: they are the caller's still. No message names a file, so that it
+            may be logged.
     """
-    lines = "".join(f"{json.dumps(_plain(each))}\n" for each in seals).encode()
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    try:
-        descriptor = os.open(path, flags, _PRIVATE)
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                raise ConfigurationError("the file of the published heads is no plain file of this user's: remove it")
-            lock_briefly(descriptor, _PATIENCE)
-            _add(descriptor, lines)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise ConfigurationError(f"the file of the published heads cannot be written: {error.strerror}") from error
+    lines = [f"{json.dumps(_plain(each))}\n" for each in seals]
+    beside = waiting_beside(path)
+    if _holds_something(beside):
+        _settle(path, beside, lines)
+    elif lines:
+        _publish_or_keep(path, beside, lines)
+
+
+def waiting_beside(path: Path) -> Path:
+    """Return where heads wait that cannot be published."""
+    return path.with_name(f"{path.name}.waiting")
+
+
+def told(path: Path) -> Sequence[Head]:
+    """Return all heads that the home knows: the published ones, then those that wait.
+
+    Raises:
+        ConfigurationError: They cannot be read, or a file holds something else.
+    """
+    return list(dict.fromkeys([*published(path), *published(waiting_beside(path))]))
 
 
 def published(path: Path) -> Sequence[Head]:
@@ -71,11 +84,74 @@ def latest(heads: Iterable[Head]) -> Sequence[Head]:
     return list(newest.values())
 
 
-def _add(descriptor: int, lines: bytes) -> None:
-    length = _drop_cut_line(descriptor)
+def _publish_or_keep(path: Path, beside: Path, lines: Sequence[str]) -> None:
     try:
-        while lines:
-            lines = lines[os.write(descriptor, lines) :]
+        with _locked(path) as file:
+            _add(file, lines)
+    except ConfigurationError as obstacle:
+        try:
+            with _locked(beside) as waiting:
+                _add(waiting, lines)
+        except ConfigurationError:
+            raise obstacle from None
+        raise HeadsWait(str(obstacle)) from obstacle
+
+
+def _settle(path: Path, beside: Path, lines: Sequence[str]) -> None:
+    """Publish what waits, and the lines after it. A process that died in between has published some of it already."""
+    with _locked(beside) as waiting:
+        kept = _lines(waiting)
+        try:
+            with _locked(path) as file:
+                known = frozenset(_lines(file))
+                _add(file, [line for line in dict.fromkeys([*kept, *lines]) if line not in known])
+        except ConfigurationError as obstacle:
+            _add(waiting, [line for line in lines if line not in kept])
+            raise HeadsWait(str(obstacle)) from obstacle
+        os.ftruncate(waiting, 0)
+        os.fsync(waiting)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """Open a file to read it and add to it, made for us alone when it is missing, and keep other processes away."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags, _PRIVATE)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                raise ConfigurationError("the file of the published heads is no plain file of this user's: remove it")
+            lock_briefly(descriptor, _PATIENCE)
+            if not found.st_size:
+                sync_directory(path.parent)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise ConfigurationError(f"the file of the published heads cannot be written: {error.strerror}") from error
+
+
+def _lines(descriptor: int) -> Sequence[str]:
+    """Return the whole lines of an open file, which are heads, each with its end."""
+    text = os.pread(descriptor, _drop_cut_line(descriptor), 0).decode("utf-8", "replace")
+    lines = text.splitlines(keepends=True)
+    if not all(map(_parsed, lines)):
+        raise ConfigurationError(_NO_HEAD)
+    return lines
+
+
+def _holds_something(path: Path) -> bool:
+    with suppress(OSError):
+        return path.lstat().st_size > 0
+    return False
+
+
+def _add(descriptor: int, lines: Sequence[str]) -> None:
+    length, added = _drop_cut_line(descriptor), "".join(lines).encode()
+    try:
+        while added:
+            added = added[os.write(descriptor, added) :]
         os.fsync(descriptor)
     except OSError:
         # A disk that fills up takes a part. What is added next would be glued to it, and nobody could read that.
@@ -89,7 +165,7 @@ def _drop_cut_line(descriptor: int) -> int:
     end = os.pread(descriptor, _LONGEST_LINE, max(length - _LONGEST_LINE, 0))
     cut = len(end) - (end.rfind(b"\n") + 1)
     if cut == _LONGEST_LINE:
-        raise ConfigurationError("the file of the published heads holds a line that is no published head")
+        raise ConfigurationError(_NO_HEAD)
     if cut:
         os.ftruncate(descriptor, length - cut)
     return length - cut
@@ -107,7 +183,13 @@ def _plain(sealed: Sealed) -> dict[str, str | int]:
 
 
 def _head(path: Path, line: str) -> Head:
+    if (head := _parsed(line)) is None:
+        raise ConfigurationError(f"{path} holds a line that is no published head")
+    return head
+
+
+def _parsed(line: str) -> Head | None:
     with suppress(ValueError, KeyError, TypeError):
-        told = json.loads(line)
-        return Head(theme=str(told["theme"]), seal=int(told["seal"]), chained=bytes.fromhex(told["chained"]))
-    raise ConfigurationError(f"{path} holds a line that is no published head")
+        read = json.loads(line)
+        return Head(theme=str(read["theme"]), seal=int(read["seal"]), chained=bytes.fromhex(read["chained"]))
+    return None

@@ -15,7 +15,7 @@ from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError
 from hermes_memory.ports.metrics import Timing
-from hermes_memory.ports.seals import Sealed, Seals
+from hermes_memory.ports.seals import HeadsWait, Sealed, Seals
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ TROUBLE_SECONDS: Final = 30.0
 MOST_CHANGES: Final = 1_000
 MOST_FORGOTTEN: Final = 200
 MOST_UNPUBLISHED: Final = 10_000
-"""Heads kept while they cannot be published. The newest vouch for those before them."""
+"""Heads kept here while nobody can take them. The newest vouch for those before them."""
 
 
 class SealStage:
@@ -55,6 +55,7 @@ class SealStage:
         self._faults = RepeatedFaults(logger)
         self._expire_at = 0.0
         self._unpublished: deque[Sealed] = deque(maxlen=MOST_UNPUBLISHED)
+        self._others_wait = True  # a process before this one may have left some
         self._obstacle = ""
         self.doorbell = Doorbell()
         self.sealed = 0
@@ -70,8 +71,8 @@ class SealStage:
     async def seal(self) -> int:
         """Seal all that waits, and publish; return the number of changes.
 
-        The store gives a seal once. Heads that cannot be published now are kept for the next time, and a warning tells
-        the reason.
+        The store gives a seal once. Heads that cannot be published now are kept for the next time, by whoever publishes
+        if that is possible and else here, and a warning tells the reason.
 
         Raises:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: The store cannot be asked now; the rest waits.
@@ -95,15 +96,19 @@ class SealStage:
                 return total
 
     async def _publish_kept(self) -> None:
-        if not self._unpublished:
+        if not (self._unpublished or self._others_wait):
             return
         try:
             await self._publish(tuple(self._unpublished))
+        except HeadsWait as error:
+            self._tell(str(error))
+            self._unpublished.clear()
+            self._others_wait = True
         except ConfigurationError as error:
             self._tell(str(error))
         else:
             self._unpublished.clear()
-            self._obstacle = ""
+            self._others_wait, self._obstacle = False, ""
 
     def _tell(self, obstacle: str) -> None:
         """Tell of an obstacle once."""
@@ -116,7 +121,7 @@ class SealStage:
         try:
             await self.seal()
             pause = await self._expire()
-            return min(pause, TROUBLE_SECONDS) if self._unpublished else pause
+            return min(pause, TROUBLE_SECONDS) if self._unpublished or self._others_wait else pause
         except HermesMemoryError as error:
             logger.info("sealing waits", extra={"action": "history.wait", "cause": type(error).__name__})
         except Exception as error:  # noqa: BLE001 - what is not sealed waits in the store for the next round

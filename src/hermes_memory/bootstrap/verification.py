@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_memory.adapters.postgres.history_audit import histories
-from hermes_memory.adapters.published_heads import published
+from hermes_memory.adapters.published_heads import published, told
 from hermes_memory.bootstrap.administration import administered
 from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.home import published_heads_path, state_folder
@@ -63,7 +63,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
 
 def _heads(settings: Settings, against: Sequence[Path] | None) -> Sequence[Head]:
     if against is None:
-        return published(published_heads_path(state_folder(settings), destination_of(settings)))
+        return told(published_heads_path(state_folder(settings), destination_of(settings)))
     for path in against:
         if not path.exists():
             raise ConfigurationError(f"there is no file {path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hermes_memory.adapters.published_heads import latest, published
+from hermes_memory.adapters.published_heads import latest, told
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.home import published_heads_path, state_folder
@@ -22,7 +22,7 @@ VERIFY: Final = "run `hermes-memory history verify`"
 async def history_finding(settings: Settings, memory: Memory) -> Finding | None:
     """Compare the newest published head of each theme with the chain; None when the database does not answer."""
     try:
-        heads = latest(published(published_heads_path(state_folder(settings), destination_of(settings))))
+        heads = latest(told(published_heads_path(state_folder(settings), destination_of(settings))))
         broken = await memory.services.seals.standing(heads)
         lag = await memory.services.seals.lag()
     except ConfigurationError as error:

@@ -8,6 +8,11 @@ from datetime import datetime
 from typing import Protocol
 
 from hermes_memory.domain.chain import Head
+from hermes_memory.domain.errors import ConfigurationError
+
+
+class HeadsWait(ConfigurationError):
+    """Heads cannot be published now. They are kept durably, and are published before the next ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
