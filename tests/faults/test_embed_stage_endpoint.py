@@ -12,7 +12,7 @@ import pytest
 
 from hermes_memory.adapters.embedding.openai import OpenAIEmbedder
 from hermes_memory.adapters.inmemory import InMemoryStore
-from hermes_memory.application import embed
+from hermes_memory.application import embed, embed_storing
 from hermes_memory.application.breaker import EMBEDDER, Breaker, BreakerState
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.embed_calls import PROBE
@@ -73,7 +73,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "IDLE_SECONDS", 0.05)
     monkeypatch.setattr(embed, "TROUBLE_SECONDS", 0.05)
     monkeypatch.setattr(embed, "PROBE_PAUSES", (0.05,))
-    monkeypatch.setattr(embed, "BACKOFF", (0.05,) * 4)
+    monkeypatch.setattr(embed_storing, "BACKOFF", (0.05,) * 4)
 
 
 @pytest.fixture

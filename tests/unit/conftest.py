@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from hermes_memory.application import deliver, embed, handover, link
+from hermes_memory.application import (
+    deliver,
+    embed,
+    embed_generation,
+    embed_measuring,
+    embed_storing,
+    handover,
+    link,
+)
 
 # An example that takes long on a busy machine is no defect: growth is tested by ratios, hangs by the test's timeout.
 settings.register_profile("patient", deadline=None)
@@ -20,12 +28,12 @@ MOMENT = 0.01
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background work that looks again after a moment where it otherwise waits for parts of a second or more."""
-    for module in (deliver, embed, handover, link):
+    for module in (deliver, embed, embed_generation, embed_measuring, handover, link):
         for name in vars(module).copy():
             if name.endswith("_SECONDS"):
                 monkeypatch.setattr(module, name, MOMENT)
-    for name in ("STORE_PAUSES", "PROBE_PAUSES", "BACKOFF"):
-        monkeypatch.setattr(embed, name, (MOMENT,) * len(getattr(embed, name)))
+    for module, name in ((embed, "PROBE_PAUSES"), (embed_storing, "STORE_PAUSES"), (embed_storing, "BACKOFF")):
+        monkeypatch.setattr(module, name, (MOMENT,) * len(getattr(module, name)))
 
 
 @pytest.fixture
