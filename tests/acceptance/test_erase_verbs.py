@@ -267,7 +267,7 @@ def test_what_an_agent_has_made_ahead_does_not_show_what_was_erased(
     assert agent.tool("memory_remember", content=f"the {TEST_WORDS} code is 8841", sync=True).get("stored")
     agent.settle()
     answer = agent.tool("recall_memory", query=f"{TEST_WORDS} code")
-    ambient = agent.provider._ambient
+    ambient = agent.provider._share.ambient
     assert ambient is not None
     agent.provider.queue_prefetch(f"what is the {TEST_WORDS} code?", session_id="s1")
     eventually(lambda: ambient._queued)

@@ -224,7 +224,7 @@ async def test_a_letter_that_many_entries_contain_selects_none_of_them(agent: Ag
 
 def queued(agent: Agent, query: str) -> None:
     """Make a block ahead of its question and wait until it is made."""
-    ambient = agent.provider._ambient
+    ambient = agent.provider._share.ambient
     assert ambient is not None
     agent.provider.queue_prefetch(query, session_id="s1")
     eventually(lambda: ambient._queued)

@@ -28,8 +28,8 @@ def remember(agent: Agent, content: str) -> None:
 
 def queue(agent: Agent, query: str) -> None:
     """Make a block ahead of its question and wait until it is made."""
-    assert agent.provider._ambient is not None
-    ready = agent.provider._ambient._queued
+    assert agent.provider._share.ambient is not None
+    ready = agent.provider._share.ambient._queued
     before = len(ready)
     agent.provider.queue_prefetch(query, session_id="s1")
     eventually(lambda: len(ready) > before)
@@ -67,7 +67,7 @@ async def test_a_queued_block_is_served_for_its_question_though_the_host_names_n
     assert "safe 12" in made
     assert made.splitlines()[0] != anew.splitlines()[0]
     queue(agent, CONTRACT)
-    kept = agent.provider._ambient
+    kept = agent.provider._share.ambient
     assert kept is not None
     ((queued),) = kept._queued.values()
     assert agent.provider.prefetch(CONTRACT) == queued.block

@@ -55,7 +55,7 @@ def elsewhere(request: pytest.FixtureRequest, served: Path, tmp_path: Path) -> I
 
 def queue(agent: Agent) -> str:
     """Make a block ahead of its question; return it."""
-    ambient = agent.provider._ambient
+    ambient = agent.provider._share.ambient
     assert ambient is not None
     agent.provider.queue_prefetch(CONTRACT, session_id="s1")
     eventually(lambda: ambient._queued)

@@ -42,7 +42,7 @@ class Agent:
     @property
     def runtime(self) -> Runtime:
         """What the provider shares with the other agents of the home."""
-        handle = self.provider._handle
+        handle = self.provider._share.handle
         assert handle is not None
         return handle.runtime
 
