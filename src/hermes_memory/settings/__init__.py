@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hermes_memory.settings.model import Settings, default_home, settings_from, settings_with
+from hermes_memory.settings.homes import default_home
+from hermes_memory.settings.model import Settings, settings_from, settings_with
 from hermes_memory.settings.names import (
     CONFIG_SECTION,
     ENV_PREFIX,
