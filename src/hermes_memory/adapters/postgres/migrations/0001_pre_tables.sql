@@ -23,8 +23,8 @@ insert into hermes_memory.installation (partitions) values (current_setting('her
 create table hermes_memory.sinks (theme text collate "C" primary key);
 insert into hermes_memory.sinks values ('whatsapp-dm'), ('external-group'), ('_bench');
 
--- Who else may read a theme: another theme, or somebody in whatever theme they speak. A sink is neither read nor reader:
--- what is granted to one would be granted to everybody in it.
+-- Who else may read a theme: another theme, or somebody in whatever theme they speak. A sink is neither read nor
+-- reader: what is granted to one would be granted to everybody in it.
 create table hermes_memory.theme_grants (
   reader text collate "C" not null default '',
   subject bytea not null default '' check (octet_length(subject) in (0, 32)),
@@ -207,7 +207,8 @@ create table hermes_memory.embedding_jobs (
   constraint sink_rows_have_a_subject
     check (octet_length(subject) = 32 or agent_identity not in ('whatsapp-dm', 'external-group', '_bench'))
 ) partition by hash (agent_identity);
-create index embedding_jobs_due on hermes_memory.embedding_jobs (generation, attempts, not_before) where parked_reason is null;
+create index embedding_jobs_due on hermes_memory.embedding_jobs (generation, attempts, not_before)
+  where parked_reason is null;
 select hermes_memory.make_partitions('embedding_jobs');
 
 -- Operations that had their effect: a replay finds its row here and does nothing.

@@ -43,9 +43,9 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- Puts the wall around a table with theme and subject: read what is visible, add, change and remove what is one's own.
--- The own theme is asked first, so that most reads need no list of the readable ones, which may be long. Each list is made
--- by a select of its own: once for a table, and not anew for each of its partitions. Called again it mends a wall with a
--- hole in it.
+-- The own theme is asked first, so that most reads need no list of the readable ones, which may be long. Each list is
+-- made by a select of its own: once for a table, and not anew for each of its partitions. Called again it mends a wall
+-- with a hole in it.
 create function hermes_memory.raise_wall(guarded text) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare

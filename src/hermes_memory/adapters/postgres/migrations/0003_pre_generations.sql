@@ -1,5 +1,5 @@
--- Embedding generations: vectors live in tables of their own, one per kind and generation, so that a new model is filled
--- beside the old one and switched to, or back, by one row.
+-- Embedding generations: vectors live in tables of their own, one per kind and generation, so that a new model is
+-- filled beside the old one and switched to, or back, by one row.
 
 create function hermes_memory.make_vector_table(vectors text, dimension int, extra_column text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -22,7 +22,8 @@ begin
 end $$;
 
 -- Makes the tables of a generation and returns its number, or that of the one that is there already. From its commit on
--- every row that is stored waits for a vector of it, also where dropping it had begun; those stored before are to be queued.
+-- every row that is stored waits for a vector of it, also where dropping it had begun; those stored before are to be
+-- queued.
 create function hermes_memory.register_generation(model text, dimension int, part_tokens int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -41,13 +42,15 @@ begin
     end if;
     return made;
   end if;
-  update hermes_memory.installation i set generations_made = i.generations_made + 1 returning i.generations_made into made;
+  update hermes_memory.installation i set generations_made = i.generations_made + 1
+    returning i.generations_made into made;
   perform hermes_memory.make_vector_table('entry_vectors_g' || made, register_generation.dimension,
                                           'target text collate "C" not null check (target in (''memory'', ''user'')),');
   perform hermes_memory.make_vector_table('turn_vectors_g' || made, register_generation.dimension, '');
   -- Who may add jobs removes vectors as well.
   for grantee in
-    select distinct r.rolname from pg_class c cross join lateral aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
+    select distinct r.rolname
+      from pg_class c cross join lateral aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
      where c.oid = 'hermes_memory.embedding_jobs'::regclass and a.privilege_type = 'INSERT' and a.grantee <> c.relowner
   loop
     execute format('grant select, delete on hermes_memory.%I, hermes_memory.%I to %I',
@@ -61,8 +64,8 @@ begin
   return made;
 end $$;
 
--- Makes a generation and lets every row stored so far wait for a vector of it, in one transaction. The first one is used
--- at once.
+-- Makes a generation and lets every row stored so far wait for a vector of it, in one transaction. The first one is
+-- used at once.
 create function hermes_memory.make_generation(model text, dimension int) returns int language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -105,17 +108,17 @@ declare
   made int;
 begin
   for made in select m.generation from hermes_memory.embedding_models m loop
-    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any($2)', 'entry_vectors_g' || made)
-      using theme, ids;
-    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any($2)', 'turn_vectors_g' || made)
-      using theme, ids;
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any($2)',
+                   'entry_vectors_g' || made) using theme, ids;
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any($2)',
+                   'turn_vectors_g' || made) using theme, ids;
   end loop;
 end $$;
 
 -- To be called before turns of a theme are erased, in the same transaction: removes their vectors and jobs, and the
--- vectors of the turns right after them, which hold words of theirs. Those wait for new ones. The turns to be erased are
--- locked first, and whoever stores a vector locks the turn before as well: no vector with words of an erased turn is
--- stored meanwhile or afterwards.
+-- vectors of the turns right after them, which hold words of theirs. Those wait for new ones. The turns to be erased
+-- are locked first, and whoever stores a vector locks the turn before as well: no vector with words of an erased turn
+-- is stored meanwhile or afterwards.
 create function hermes_memory.forget_turn_vectors(theme text, ids uuid[]) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare

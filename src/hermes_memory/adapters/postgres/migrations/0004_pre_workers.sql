@@ -1,8 +1,8 @@
 -- The few questions and acts that concern rows of all themes: the embed stage and the operator's counts. Each runs as
 -- the owner, does one thing, and gives away no more than its worker needs.
 
--- Takes due jobs of a generation, by default the active one, for a time. Those that failed before come last. A job whose
--- row is gone comes with no content, to be ended. A turn comes with the end of the one before it in its session.
+-- Takes due jobs of a generation, by default the active one, for a time. Those that failed before come last. A job
+-- whose row is gone comes with no content, to be ended. A turn comes with the end of the one before it in its session.
 create function hermes_memory.claim_embedding_jobs(wanted int, lease_seconds double precision, context_characters int,
                                                    of_generation int default null)
 returns table (agent_identity text, row_id uuid, generation int, subject bytea, kind text, content text,
@@ -36,8 +36,8 @@ end $$;
 
 -- Stores the vectors of jobs of one generation and ends the jobs. Theme, subject and target are copied from the row,
 -- never taken from the worker; a row that changed since is passed over, and so is a turn whose text held words of the
--- one before it, by `previous` hash, which is not there any more. A row has `counts` vectors, one for each part of
--- its text, which take the place of all it had. They come one after the other in `embeddings`, `dimension` numbers each.
+-- one before it, by `previous` hash, which is not there any more. A row has `counts` vectors, one for each part of its
+-- text, which take the place of all it had. They come one after the other in `embeddings`, `dimension` numbers each.
 --
 -- The row's lock keeps it from being changed or removed before its vectors are there to be removed with it. A row that
 -- somebody holds is passed over, and its job is due again soon: deliveries change rows in the order in which they were
@@ -98,7 +98,8 @@ begin
         from held h cross join lateral generate_series(0, h.parts - 1) as p(part) order by h.n, p.part
       on conflict (row_id, agent_identity, part) do update set embedding = excluded.embedding)
     select array_agg(h.id) from held h$q$,
-    'turn_vectors_g' || of_generation) into turns using themes, ids, kinds, hashes, counts, embeddings, dimension, previous;
+    'turn_vectors_g' || of_generation)
+    into turns using themes, ids, kinds, hashes, counts, embeddings, dimension, previous;
   delete from hermes_memory.embedding_jobs j using unnest(themes, ids, hashes) as u(theme, id, hash)
    where j.agent_identity = u.theme and j.row_id = u.id and j.generation = of_generation and j.content_hash = u.hash
      and u.id = any (entries || turns);

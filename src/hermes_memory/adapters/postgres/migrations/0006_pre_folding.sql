@@ -3,8 +3,8 @@
 -- sees the blocks from before it or those from after it, and a step that breaks off never happened.
 --
 -- The statistics block of a place (theme, shelf, subject) keeps the books. packed = {sum of lengths, rows that came or
--- went since the place was folded last, rows there were when it was last put in order as a whole}. A block that a writer
--- appends has the first number alone, and its rows count as not folded.
+-- went since the place was folded last, rows there were when it was last put in order as a whole}. A block that a
+-- writer appends has the first number alone, and its rows count as not folded.
 
 -- Where folding is. It outlives whoever folds, and the next one goes on from here.
 create table hermes_memory.folding (
@@ -25,7 +25,8 @@ create function hermes_memory.posting_impact(posting bigint) returns real langua
 return (((posting >> 12) & 15) * 1.9::float8
         / (((posting >> 12) & 15) + .54::float8 + .012::float8 * (posting & 4095)))::real;
 
--- Makes one statistics block of all those of a place. `swept`: its words have just been folded; `whole`: and put in order.
+-- Makes one statistics block of all those of a place. `swept`: its words have just been folded; `whole`: and put in
+-- order.
 create function hermes_memory.fold_statistics(place hermes_memory.folding, swept boolean, whole boolean) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   with gone as (
@@ -76,10 +77,11 @@ begin
   return 'more';
 end $$;
 
--- Folds words of the place in hand, from the one that is next: reads up to `most` blocks in the index and rewrites up to
--- about `most` postings. Words with four small blocks have these merged; when the place is put in order as a whole, all
--- blocks of a word are. A posting whose document is gone is left out.
-create function hermes_memory.fold_words(place hermes_memory.folding, most int, out gone int, out made int, out ahead text)
+-- Folds words of the place in hand, from the one that is next: reads up to `most` blocks in the index and rewrites up
+-- to about `most` postings. Words with four small blocks have these merged; when the place is put in order as a whole,
+-- all blocks of a word are. A posting whose document is gone is left out.
+create function hermes_memory.fold_words(place hermes_memory.folding, most int,
+                                         out gone int, out made int, out ahead text)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   words text[];
@@ -137,9 +139,9 @@ begin
   select (select count(*) from taken), (select count(*) from merged) into gone, made;
 end $$;
 
--- One step of folding. `state` tells what there is to do: 'more', 'idle' when nothing needs it (which is then not looked
--- into again for `rest` seconds, whoever asks), or 'busy' when somebody else folds, or takes postings of this theme out.
--- The lock of the theme is the one that is held by whoever takes postings out.
+-- One step of folding. `state` tells what there is to do: 'more', 'idle' when nothing needs it (which is then not
+-- looked into again for `rest` seconds, whoever asks), or 'busy' when somebody else folds, or takes postings of this
+-- theme out. The lock of the theme is the one that is held by whoever takes postings out.
 create function hermes_memory.fold_term_blocks(most int, rest double precision,
                                                out state text, out gone int, out made int)
 language plpgsql security definer

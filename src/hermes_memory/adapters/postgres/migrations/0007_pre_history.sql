@@ -45,7 +45,8 @@ return jsonb_build_array(
 create function hermes_memory.merkle_root(hashes bytea[]) returns bytea
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
-  level bytea[] := array(select sha256('\x00'::bytea || h.hash) from unnest(hashes) with ordinality as h(hash, n) order by h.n);
+  level bytea[] := array(select sha256('\x00'::bytea || h.hash)
+                           from unnest(hashes) with ordinality as h(hash, n) order by h.n);
 begin
   while cardinality(level) > 1 loop
     level := array(
@@ -110,8 +111,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- Takes the texts of changes of one theme and leaves their hashes, without the salts that would let anybody try texts
--- against them. What was done is a change of its own, and so part of the chain: it names how many and, by a digest, which.
--- Returns how many there were. For the owner alone.
+-- against them. What was done is a change of its own, and so part of the chain: it names how many and, by a digest,
+-- which. Returns how many there were. For the owner alone.
 create function hermes_memory.erase_changes(theme text, ids uuid[]) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare

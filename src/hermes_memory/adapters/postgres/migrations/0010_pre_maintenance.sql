@@ -26,9 +26,9 @@ language sql set search_path = pg_catalog, pg_temp as $$
     from documents d group by d.shelf, d.subject
 $$;
 
--- Counts rows of one theme out of the statistics of the text index. Their postings stay until they are swept: of a whole
--- theme that is done once, in one pass, where taking out those of some rows takes a pass through all of them each time.
--- A search passes them over, since their rows are gone.
+-- Counts rows of one theme out of the statistics of the text index. Their postings stay until they are swept: of a
+-- whole theme that is done once, in one pass, where taking out those of some rows takes a pass through all of them each
+-- time. A search passes them over, since their rows are gone.
 create function hermes_memory.unlist_rows(of_theme text, ids uuid[]) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
@@ -49,7 +49,8 @@ language sql stable set search_path = pg_catalog, pg_temp set enable_nestloop = 
 $$;
 
 -- Takes the postings of rows that are gone out of up to so many blocks of a place, those after one of them. Returns how
--- many there were, and the last block that was looked at; null when there were no more. The theme is held by whoever calls.
+-- many there were, and the last block that was looked at; null when there were no more. The theme is held by whoever
+-- calls.
 create function hermes_memory.sweep_blocks(of_theme text, of_shelf text, of_subject bytea, after_lexeme text,
   after_hi real, after_id bigint, most int, out taken bigint, out lexeme text, out hi real, out id bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -82,7 +83,8 @@ begin
     returning t.lexeme, t.hi, t.dead, t.rest),
   kept as (
     insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
-    select of_theme, of_shelf, of_subject, g.lexeme, g.hi, cardinality(g.rest), g.rest from gone g where g.rest is not null)
+    select of_theme, of_shelf, of_subject, g.lexeme, g.hi, cardinality(g.rest), g.rest
+      from gone g where g.rest is not null)
   select coalesce(sum(g.dead), 0) into taken from gone g;
 end $$;
 
@@ -107,12 +109,12 @@ begin
   for made in select m.generation from hermes_memory.embedding_models m loop
     execute format('insert into hermes_memory.%1$I (agent_identity, row_id, part, subject, target, embedding)
                     select $2, v.row_id, v.part, v.subject, v.target, v.embedding from hermes_memory.%1$I v
-                     where v.agent_identity = $1 and v.row_id = any ($3) on conflict do nothing', 'entry_vectors_g' || made)
-      using from_theme, to_theme, ids;
+                     where v.agent_identity = $1 and v.row_id = any ($3) on conflict do nothing',
+                   'entry_vectors_g' || made) using from_theme, to_theme, ids;
     execute format('insert into hermes_memory.%1$I (agent_identity, row_id, part, subject, embedding)
                     select $2, v.row_id, v.part, v.subject, v.embedding from hermes_memory.%1$I v
-                     where v.agent_identity = $1 and v.row_id = any ($3) on conflict do nothing', 'turn_vectors_g' || made)
-      using from_theme, to_theme, ids;
+                     where v.agent_identity = $1 and v.row_id = any ($3) on conflict do nothing',
+                   'turn_vectors_g' || made) using from_theme, to_theme, ids;
   end loop;
   -- Whoever has claimed a job finds its row gone; the moved one is due at once.
   insert into hermes_memory.embedding_jobs
@@ -162,7 +164,8 @@ declare
   moved uuid[];
 begin
   perform hermes_memory.hold_themes(array[from_theme, to_theme]);
-  perform from hermes_memory.memory_entries e where e.agent_identity = from_theme and e.id = any (ids) order by e.id for update;
+  perform from hermes_memory.memory_entries e
+    where e.agent_identity = from_theme and e.id = any (ids) order by e.id for update;
   vectors := hermes_memory.count_vectors(from_theme, null, ids);
   perform hermes_memory.unlist_rows(from_theme, ids);
   with stored as (
@@ -201,13 +204,13 @@ begin
      and t.agent_identity = to_theme and t.subject = f.subject and t.target = f.target
      and t.content_hash = f.content_hash and t.source is null;
   insert into hermes_memory.history
-    (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool, at, said_at,
-     recorded_at, merged_into, salt, row_hash)
+    (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool,
+     at, said_at, recorded_at, merged_into, salt, row_hash)
   select to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, 'operator', 'remap',
          n.at, n.said_at, n.at, n.twin, n.salt,
          sha256(n.salt || convert_to(hermes_memory.change_form(
-           to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, 'operator', 'remap',
-           null, null, n.at, n.said_at, n.at, null, n.twin), 'UTF8'))
+           to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after,
+           'operator', 'remap', null, null, n.at, n.said_at, n.at, null, n.twin), 'UTF8'))
     from (select f.subject, f.id as row_id, f.target, f.content as before, t.content as after, t.said_at,
                  nullif(t.id, f.id) as twin, clock_timestamp() as at, gen_random_uuid() as id,
                  gen_random_uuid() as operation, uuid_send(gen_random_uuid()) as salt
@@ -271,7 +274,8 @@ begin
   perform from hermes_memory.sessions s
     where s.agent_identity = from_theme and exists (
           select from hermes_memory.conversations c
-           where c.agent_identity = from_theme and c.id = any (ids) and c.subject = s.subject and c.session_id = s.session_id)
+           where c.agent_identity = from_theme and c.id = any (ids)
+             and c.subject = s.subject and c.session_id = s.session_id)
     order by s.subject, s.session_id for update;
   insert into hermes_memory.sessions as s
     (agent_identity, subject, session_id, parent_session_id, turns, started_at, last_at)
@@ -287,7 +291,8 @@ begin
                     turns = greatest(s.turns, excluded.turns),
                     started_at = least(s.started_at, excluded.started_at),
                     last_at = greatest(s.last_at, excluded.last_at);
-  perform from hermes_memory.conversations c where c.agent_identity = from_theme and c.id = any (ids) order by c.id for update;
+  perform from hermes_memory.conversations c
+    where c.agent_identity = from_theme and c.id = any (ids) order by c.id for update;
   vectors := hermes_memory.count_vectors(from_theme, null, ids);
   perform hermes_memory.unlist_rows(from_theme, ids);
   select coalesce(array_agg(encode(t.subject, 'hex') || ' ' || t.session_id), '{}') into mixed
@@ -310,9 +315,9 @@ begin
     insert into hermes_memory.conversations
       (agent_identity, id, subject, session_id, parent_session_id, position, role, speaker, content, content_hash,
        occurrence, origin, embed, metadata, ts, created_at, operation, lex, lex_key, lex_length)
-    select to_theme, t.id, t.subject, t.session_id, t.parent_session_id, case when t.late then t.behind else t.position end,
-           t.role, t.speaker, t.content, t.content_hash, t.occurrence, t.origin, t.embed, t.metadata, t.ts, t.created_at,
-           t.operation, t.lex, t.lex_key, t.lex_length
+    select to_theme, t.id, t.subject, t.session_id, t.parent_session_id,
+           case when t.late then t.behind else t.position end, t.role, t.speaker, t.content, t.content_hash,
+           t.occurrence, t.origin, t.embed, t.metadata, t.ts, t.created_at, t.operation, t.lex, t.lex_key, t.lex_length
       from told t
         on conflict do nothing
     returning id, subject, session_id)
@@ -320,7 +325,8 @@ begin
          coalesce(array_agg(s.id) filter (where encode(s.subject, 'hex') || ' ' || s.session_id = any (mixed)), '{}')
     into moved, anew from stored s;
   perform hermes_memory.index_rows(to_theme, moved);
-  perform hermes_memory.move_vectors(from_theme, to_theme, array(select u.id from unnest(moved) as u(id) where u.id <> all (anew)));
+  perform hermes_memory.move_vectors(
+    from_theme, to_theme, array(select u.id from unnest(moved) as u(id) where u.id <> all (anew)));
   perform hermes_memory.embed_anew(to_theme, anew);
   perform hermes_memory.forget_vectors(from_theme, ids);
   delete from hermes_memory.embedding_jobs j where j.agent_identity = from_theme and j.row_id = any (ids);
@@ -401,7 +407,8 @@ begin
   for lacking in
     select m.generation, k.kind || '_vectors_g' || m.generation as vectors, k.rows, k.wanted
       from hermes_memory.embedding_models m
-     cross join (values ('entry', 'memory_entries', 'true'), ('turn', 'conversations', 'r.embed')) as k(kind, rows, wanted)
+     cross join (values ('entry', 'memory_entries', 'true'),
+                        ('turn', 'conversations', 'r.embed')) as k(kind, rows, wanted)
      where m.fed
   loop
     execute format('select count(*) from hermes_memory.%1$I r
