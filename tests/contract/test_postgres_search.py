@@ -16,6 +16,7 @@ from hermes_memory.adapters.postgres.context import opening
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.postgres.text_search import BY_TEXT_IN_ONE_THEME, BY_TEXT_IN_SESSION
+from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS
 from hermes_memory.adapters.postgres.vector_statements import exact_statement, walk_statement
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import MAX_QUERY_LEXEMES, Analyzer
@@ -54,12 +55,6 @@ LIMIT = 50
 ROWS = 600
 COMMON = ("alpha", "beta", "gamma")
 ANALYZER = Analyzer(stem=snowball_stem())
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -152,7 +147,9 @@ async def test_a_vector_search_of_one_theme_plans_one_partition_and_uses_the_gra
     # So few rows could be sorted as quickly: what is tried here is whether the graph can serve this query at all.
     settings = "enable_sort = off"
 
-    plan = await _plan(installation, DESK, statement, MARKETING, [b""], [1.0, 0, 0, 0], LIMIT, settings=settings)
+    how = (SHELVES, 1, EXACT_ROWS, EXACT_ROWS) if exact else ()
+
+    plan = await _plan(installation, DESK, statement, MARKETING, [b""], [1.0, 0, 0, 0], LIMIT, *how, settings=settings)
 
     assert len(_partitions(plan)) == 1
     assert (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
 
@@ -13,7 +14,7 @@ from hermes_memory.domain.model import Caller, Entry, HomeId, OperationId, Row, 
 from hermes_memory.domain.operations import AddEntry, Operation, Outcome, RecordTurns, ReplaceEntry
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, EmbeddingQueue, Generation, PartVectors
-from hermes_memory.ports.reading import Reader, Search, SearchSpace, Standing, TextMatches, VectorHit
+from hermes_memory.ports.reading import Look, Reader, Search, SearchSpace, Standing, TextMatches, VectorHit
 
 
 class Faults:
@@ -116,6 +117,11 @@ class FaultySearch:
         self.vector = Faults()
         self.cosine = Faults()
 
+    @asynccontextmanager
+    async def look(self, caller: Caller, *, timeout: float) -> AsyncIterator[Look]:
+        async with self._search.look(caller, timeout=timeout) as look:
+            yield FaultyLook(look, self)
+
     async def by_text(
         self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
     ) -> TextMatches:
@@ -148,6 +154,30 @@ class FaultySearch:
         return await self._search.cosines(caller, rows, vector, timeout=timeout, generation=generation)
 
 
+class FaultyLook:
+    """A `Look` that fails as the search does that opened it."""
+
+    def __init__(self, look: Look, search: FaultySearch) -> None:
+        self._look = look
+        self._of = search
+
+    async def by_text(self, space: SearchSpace, lexemes: Sequence[str], *, limit: int) -> TextMatches:
+        await self._of.text.meet()
+        return await self._look.by_text(space, lexemes, limit=limit)
+
+    async def by_vector(
+        self, space: SearchSpace, vector: Sequence[float], *, limit: int, generation: int | None = None
+    ) -> Sequence[VectorHit]:
+        await self._of.vector.meet()
+        return await self._look.by_vector(space, vector, limit=limit, generation=generation)
+
+    async def cosines(
+        self, rows: Collection[RowId], vector: Sequence[float], *, generation: int | None = None
+    ) -> Mapping[RowId, float]:
+        await self._of.cosine.meet()
+        return await self._look.cosines(rows, vector, generation=generation)
+
+
 class FaultyReader:
     """A `Reader` that fails whatever is read."""
 
@@ -168,6 +198,10 @@ class FaultyReader:
     ) -> Sequence[Entry]:
         await self.reading.meet()
         return await self._reader.entries(caller, scope, target=target, limit=limit, timeout=timeout)
+
+    async def with_content(self, caller: Caller, content: str, *, timeout: float) -> Sequence[Entry]:
+        await self.reading.meet()
+        return await self._reader.with_content(caller, content, timeout=timeout)
 
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
         await self.reading.meet()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 from uuid import uuid4
 
 import anyio
+from anyio.abc import TaskGroup
 
 from hermes_memory.application.answers import RecallRequest, RecallResult, Trace, floor_for
 from hermes_memory.application.breaker import Breaker
@@ -33,7 +35,7 @@ from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.domain.weights import CosineCalibration
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
 from hermes_memory.ports.metrics import Happening, Timing
-from hermes_memory.ports.reading import Search, TextMatches, VectorHit
+from hermes_memory.ports.reading import Look, Search, TextMatches, VectorHit
 
 logger = logging.getLogger(__name__)
 
@@ -52,17 +54,35 @@ EMBED_SHARE: Final = 0.7
 
 @dataclass(slots=True)
 class _Gathered:
-    """What the legs have brought so far; each leg writes its own fields."""
+    """What the legs have brought so far; each leg writes its own fields.
 
+    Attributes:
+        text_alone: Whether the question has no vector, and gets none any more.
+        comparing: Whether cosines were asked for of rows that only the text leg has found.
+    """
+
+    lexemes: tuple[str, ...]
     text: TextMatches | None = None
     vector: Sequence[float] | None = None
+    text_alone: bool = False
     generation: Generation | None = None
     near: Sequence[VectorHit] | None = None
-    cosines: Mapping[RowId, float] = field(default_factory=dict)
+    cosines: Mapping[RowId, float] | None = None
+    comparing: bool = False
     withheld: Sequence[RowId] = ()
     problems: list[Degradation] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     failure: HermesMemoryError | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all is there that can be."""
+        return self.text is not None and (self.text_alone or self.cosines is not None)
+
+    @property
+    def half_compared(self) -> bool:
+        """Whether cosines were asked for and are not there."""
+        return self.comparing and self.cosines is None
 
     @property
     def compared_with(self) -> int | None:
@@ -125,11 +145,10 @@ class Recall:
     async def _recall(self, request: RecallRequest) -> tuple[RecallResult, Sequence[Degradation]]:
         started = time.monotonic()
         query = head_and_tail(request.query)
-        lexemes = self._analyzer.query_lexemes(query)
-        gathered = _Gathered()
+        gathered = _Gathered(self._analyzer.query_lexemes(query))
         if query.strip():
-            await self._gather(request, query, lexemes, gathered)
-        statistics = _statistics(lexemes, gathered)
+            await self._gather(request, query, gathered)
+        statistics = _statistics(gathered)
         ranked = self._rank(request, statistics, gathered)
         gathered.timings["total"] = time.monotonic() - started
         return self._answer(request, statistics, ranked, gathered), gathered.problems
@@ -142,59 +161,88 @@ class Recall:
         """Note, for the explanation, that of an answer's hits only the first `shown` had room to be shown."""
         self._traces.note_shown(trace, caller, shown)
 
-    async def _gather(self, request: RecallRequest, query: str, lexemes: tuple[str, ...], gathered: _Gathered) -> None:
+    async def _gather(self, request: RecallRequest, query: str, gathered: _Gathered) -> None:
         deadline = anyio.current_time() + request.timeout * LEG_SHARE
         with anyio.move_on_at(deadline) as allowed:
             async with anyio.create_task_group() as legs:
-                legs.start_soon(self._text_leg, request, lexemes, deadline, gathered)
-                legs.start_soon(self._vector_leg, request, query, deadline, gathered)
-            await self._fill_cosines(request, deadline, gathered)
+                legs.start_soon(self._text_leg, request, deadline, gathered, legs)
+                legs.start_soon(self._vector_leg, request, query, deadline, gathered, legs)
         if gathered.text is None and gathered.near is None:
             raise gathered.failure or DeadlineExceeded("the database did not answer in time")
-        if allowed.cancelled_caught:
+        if allowed.cancelled_caught and not gathered.complete:
             late = Degradation.TEXT_LATE if gathered.text is None else Degradation.VECTOR_LATE
             gathered.problems.append(late)
 
-    async def _text_leg(
-        self, request: RecallRequest, lexemes: tuple[str, ...], deadline: float, gathered: _Gathered
-    ) -> None:
+    async def _text_leg(self, request: RecallRequest, deadline: float, gathered: _Gathered, legs: TaskGroup) -> None:
         started = time.monotonic()
         try:
-            with self._telemetry.timed(Timing.RECALL_TEXT):
-                async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                    gathered.text = await self._search.by_text(
-                        request.caller, request.space, lexemes, limit=self._text_candidates, timeout=left
-                    )
+            async with self._looking(request, deadline) as look:
+                with self._telemetry.timed(Timing.RECALL_TEXT):
+                    gathered.text = await look.by_text(request.space, gathered.lexemes, limit=self._text_candidates)
+                gathered.timings["text"] = time.monotonic() - started
+                await self._compare(look, gathered, legs)
         except HermesMemoryError as error:
-            _note_failure(error, gathered, Degradation.TEXT_FAILED)
-        gathered.timings["text"] = time.monotonic() - started
+            # A connection that breaks when all has been answered takes nothing from the answer.
+            if gathered.text is None:
+                _note_failure(error, gathered, Degradation.TEXT_FAILED)
+            elif gathered.half_compared:
+                _note_failure(error, gathered, Degradation.VECTOR_FAILED)
+        gathered.timings.setdefault("text", time.monotonic() - started)
 
-    async def _vector_leg(self, request: RecallRequest, query: str, deadline: float, gathered: _Gathered) -> None:
+    async def _vector_leg(
+        self, request: RecallRequest, query: str, deadline: float, gathered: _Gathered, legs: TaskGroup
+    ) -> None:
         started = time.monotonic()
         if self._embedder is not None:
             with self._telemetry.timed(Timing.RECALL_EMBED):
                 gathered.vector = await self._embed(query, deadline, gathered)
         gathered.timings["embed"] = time.monotonic() - started
         if gathered.vector is None:
+            gathered.text_alone = True
             return
         started = time.monotonic()
         try:
-            with self._telemetry.timed(Timing.RECALL_VECTOR):
-                async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                    gathered.near = await self._search.by_vector(
-                        request.caller,
-                        request.space,
-                        gathered.vector,
-                        limit=VECTOR_CANDIDATES,
-                        timeout=left,
-                        generation=gathered.compared_with,
+            async with self._looking(request, deadline) as look:
+                with self._telemetry.timed(Timing.RECALL_VECTOR):
+                    gathered.near = await look.by_vector(
+                        request.space, gathered.vector, limit=VECTOR_CANDIDATES, generation=gathered.compared_with
                     )
+                gathered.timings["vector"] = time.monotonic() - started
+                await self._compare(look, gathered, legs)
         except InvalidInput as error:
             self._generation_until = 0.0
             _note_failure(error, gathered, Degradation.EXCHANGED)
         except HermesMemoryError as error:
-            _note_failure(error, gathered, Degradation.VECTOR_FAILED)
-        gathered.timings["vector"] = time.monotonic() - started
+            if gathered.near is None or gathered.half_compared:
+                _note_failure(error, gathered, Degradation.VECTOR_FAILED)
+        gathered.timings.setdefault("vector", time.monotonic() - started)
+
+    @asynccontextmanager
+    async def _looking(self, request: RecallRequest, deadline: float) -> AsyncIterator[Look]:
+        async with (
+            self._store_breaker.awaited(timeout=_left(deadline)) as left,
+            self._search.look(request.caller, timeout=left) as look,
+        ):
+            yield look
+
+    async def _compare(self, look: Look, gathered: _Gathered, legs: TaskGroup) -> None:
+        """Give rows that only the text leg found their cosine, so that all are judged by one measure.
+
+        The leg that is done last does it, over its own connection.
+        """
+        if gathered.vector is None or gathered.near is None or gathered.text is None:
+            return
+        gathered.comparing = True
+        have = {hit.row.id for hit in gathered.near}
+        missing = [hit.row.id for hit in gathered.text.hits if hit.row.id not in have]
+        started = time.monotonic()
+        if missing:
+            legs.start_soon(self._analyse_left_out, gathered)  # begins when the database has been asked
+            with self._telemetry.timed(Timing.RECALL_COSINES):
+                gathered.cosines = await look.cosines(missing, gathered.vector, generation=gathered.compared_with)
+            gathered.timings["cosines"] = time.monotonic() - started
+        else:
+            gathered.cosines = {}
 
     async def _embed(self, query: str, deadline: float, gathered: _Gathered) -> Sequence[float] | None:
         """Embed the query; None, with the reason noted, when there is no vector to search with."""
@@ -234,25 +282,14 @@ class Recall:
             self._generation_until = time.monotonic() + (GENERATION_SECONDS if settled else 1.0)
         return self._generation
 
-    async def _fill_cosines(self, request: RecallRequest, deadline: float, gathered: _Gathered) -> None:
-        """Give rows that only the text leg found their cosine, so that all are judged by one measure."""
-        if gathered.vector is None or gathered.near is None or gathered.text is None:
-            return
-        have = {hit.row.id for hit in gathered.near}
-        missing = [hit.row.id for hit in gathered.text.hits if hit.row.id not in have]
-        if not missing:
-            return
-        started = time.monotonic()
-        try:
-            with self._telemetry.timed(Timing.RECALL_COSINES):
-                async with self._store_breaker.awaited(timeout=_left(deadline)) as left:
-                    gathered.cosines = await self._search.cosines(
-                        request.caller, missing, gathered.vector, timeout=left, generation=gathered.compared_with
-                    )
-        except HermesMemoryError as error:
-            _note_failure(error, gathered, Degradation.VECTOR_FAILED)
-            return
-        gathered.timings["cosines"] = time.monotonic() - started
+    async def _analyse_left_out(self, gathered: _Gathered) -> None:
+        """Take the words of rows that a full text leg has left out apart, so that scoring them takes no time."""
+        statistics = _statistics(gathered)
+        if gathered.text and len(gathered.text.hits) >= self._text_candidates:
+            known = {hit.row.id for hit in gathered.text.hits}
+            for hit in gathered.near or ():
+                if hit.row.id not in known:
+                    self._own.score(hit.row, statistics)
 
     @property
     def _text_candidates(self) -> int:
@@ -269,7 +306,7 @@ class Recall:
     def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
         text = gathered.text.hits if gathered.text else ()
         scores = {hit.row.id: OwnScore(hit.bm25, hit.held) for hit in text}
-        cosines = {**_by_cosine(gathered.near or ()), **gathered.cosines}
+        cosines = {**_by_cosine(gathered.near or ()), **(gathered.cosines or {})}
         rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in text}
         rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
         if len(scores) >= self._text_candidates:
@@ -299,7 +336,7 @@ class Recall:
             statistics=statistics,
             text=None if gathered.text is None else {hit.row.id: hit.bm25 for hit in gathered.text.hits},
             near=None if gathered.near is None else _by_cosine(gathered.near),
-            cosines=gathered.cosines,
+            cosines=gathered.cosines or {},
             vector=gathered.vector,
             generation=gathered.compared_with,
             placed=(*placed, *map(withheld, gathered.withheld)),
@@ -323,10 +360,10 @@ def _left(deadline: float) -> float:
     return max(deadline - anyio.current_time(), 0.01)
 
 
-def _statistics(lexemes: tuple[str, ...], gathered: _Gathered) -> QueryStatistics:
+def _statistics(gathered: _Gathered) -> QueryStatistics:
     text = gathered.text or TextMatches(hits=())
     return QueryStatistics(
-        lexemes=lexemes,
+        lexemes=gathered.lexemes,
         documents=text.documents,
         average_length=text.mean_length,
         frequencies=text.document_frequencies,

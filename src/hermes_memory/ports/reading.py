@@ -12,8 +12,9 @@ Raises (all methods):
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hermes_memory.domain.model import Caller, Entry, HomeId, Kind, Row, RowId, Scope, Target, Theme
 
@@ -32,9 +33,10 @@ class SearchSpace:
     target: Target | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextHit:
+class TextHit(NamedTuple):
     """A row that holds some of the query's lexemes, with its BM25 score, not below 0.
+
+    A tuple, because every answer makes some hundreds.
 
     k1 = .9, b = .4, idf = ln(1 + (max(N, 50) - df + .5) / (df + .5)) (Robertson and Zaragoza, 2009), where N, df and
     the mean length are those of `TextMatches`, over the lexemes of `hermes_memory.domain.lexemes.indexed_row`.
@@ -68,8 +70,7 @@ class TextMatches:
     document_frequencies: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorHit:
+class VectorHit(NamedTuple):
     """A row whose embedding is near the query's; cosine from -1 to 1, that of its best part."""
 
     row: Row
@@ -92,8 +93,43 @@ class Standing:
     newest: tuple[int, ...]
 
 
+class Look(Protocol):
+    """Several questions of one caller to a search, asked one after the other. See `Search.look`.
+
+    Each is answered as by the method of the same name of `Search`, raises what that one does, and is answered from what
+    is stored when it is asked. After an error nothing more can be asked.
+    """
+
+    async def by_text(self, space: SearchSpace, lexemes: Sequence[str], *, limit: int) -> TextMatches:
+        """Find rows that hold any of the lexemes, best BM25 first."""
+        ...
+
+    async def by_vector(
+        self, space: SearchSpace, vector: Sequence[float], *, limit: int, generation: int | None = None
+    ) -> Sequence[VectorHit]:
+        """Find the rows nearest to a vector, nearest first."""
+        ...
+
+    async def cosines(
+        self, rows: Collection[RowId], vector: Sequence[float], *, generation: int | None = None
+    ) -> Mapping[RowId, float]:
+        """Return the cosine to `vector` of those rows that are visible and embedded."""
+        ...
+
+
 class Search(Protocol):
     """The two legs of recall."""
+
+    def look(self, caller: Caller, *, timeout: float) -> AbstractAsyncContextManager[Look]:
+        """Open a look for a caller, for who has more than one question: the next one costs less than the first.
+
+        It holds up to one connection from its first question to the end of its block, and waits for nobody meanwhile:
+        do not wait within it for somebody who may need one.
+
+        Args:
+            timeout: Seconds for all its questions together.
+        """
+        ...
 
     async def by_text(
         self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
@@ -165,6 +201,13 @@ class Reader(Protocol):
         self, caller: Caller, scope: Scope, *, target: Target | None = None, limit: int, timeout: float
     ) -> Sequence[Entry]:
         """List entries, most recently changed first."""
+        ...
+
+    async def with_content(self, caller: Caller, content: str, *, timeout: float) -> Sequence[Entry]:
+        """List the entries that scope current holds of exactly this content, most recently changed first.
+
+        However much the theme holds, it is found at once.
+        """
         ...
 
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:

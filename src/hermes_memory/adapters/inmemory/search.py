@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from operator import mul
 
 from hermes_memory.adapters.inmemory.records import Records
@@ -20,6 +21,11 @@ class InMemorySearch:
 
     def __init__(self, records: Records) -> None:
         self._records = records
+
+    @asynccontextmanager
+    async def look(self, caller: Caller, *, timeout: float) -> AsyncIterator[InMemoryLook]:
+        """Open a look for a caller; see `Search.look`."""
+        yield InMemoryLook(self, caller, timeout)
 
     async def by_text(
         self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
@@ -115,6 +121,33 @@ class InMemorySearch:
         parts = [part for part in (kept.vectors.get(row, ()) if kept else ()) if len(part) == len(vector)]
         cosines = [cosine for part in parts if (cosine := _cosine(part, vector)) is not None]
         return max(cosines, default=None)
+
+
+class InMemoryLook:
+    """`Look` over rows in memory."""
+
+    def __init__(self, search: InMemorySearch, caller: Caller, timeout: float) -> None:
+        self._search = search
+        self._caller = caller
+        self._timeout = timeout
+
+    async def by_text(self, space: SearchSpace, lexemes: Sequence[str], *, limit: int) -> TextMatches:
+        """Find rows that hold any of the lexemes; see `Search.by_text`."""
+        return await self._search.by_text(self._caller, space, lexemes, limit=limit, timeout=self._timeout)
+
+    async def by_vector(
+        self, space: SearchSpace, vector: Sequence[float], *, limit: int, generation: int | None = None
+    ) -> Sequence[VectorHit]:
+        """Find the rows nearest to a vector; see `Search.by_vector`."""
+        return await self._search.by_vector(
+            self._caller, space, vector, limit=limit, timeout=self._timeout, generation=generation
+        )
+
+    async def cosines(
+        self, rows: Collection[RowId], vector: Sequence[float], *, generation: int | None = None
+    ) -> Mapping[RowId, float]:
+        """Return the cosines of rows; see `Search.cosines`."""
+        return await self._search.cosines(self._caller, rows, vector, timeout=self._timeout, generation=generation)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float | None:

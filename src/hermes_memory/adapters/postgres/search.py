@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 
+from hermes_memory.adapters.postgres.looking import Looking
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.text_search import POSTINGS_BUDGET, TextSearch
 from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS
@@ -22,14 +24,22 @@ class PostgresSearch:
     """
 
     def __init__(self, pool: Pool, *, postings_budget: int = POSTINGS_BUDGET, exact_rows: int = EXACT_ROWS) -> None:
-        self._text = TextSearch(pool, budget=postings_budget)
-        self._vectors = VectorSearch(pool, exact_rows=exact_rows)
+        self._pool = pool
+        self._text = TextSearch(budget=postings_budget)
+        self._vectors = VectorSearch(exact_rows=exact_rows)
+
+    @asynccontextmanager
+    async def look(self, caller: Caller, *, timeout: float) -> AsyncIterator[PostgresLook]:
+        """Open a look for a caller; see `Search.look`."""
+        async with Looking(self._pool, caller, timeout=timeout) as looking:
+            yield PostgresLook(looking, self._text, self._vectors)
 
     async def by_text(
         self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
     ) -> TextMatches:
         """Find rows that hold any of the lexemes; see `Search.by_text`."""
-        return await self._text.find(caller, space, lexemes, limit=limit, timeout=timeout)
+        async with self.look(caller, timeout=timeout) as look:
+            return await look.by_text(space, lexemes, limit=limit)
 
     async def by_vector(
         self,
@@ -42,7 +52,8 @@ class PostgresSearch:
         generation: int | None = None,
     ) -> Sequence[VectorHit]:
         """Find the rows nearest to a vector; see `Search.by_vector`."""
-        return await self._vectors.find(caller, space, vector, limit=limit, timeout=timeout, generation=generation)
+        async with self.look(caller, timeout=timeout) as look:
+            return await look.by_vector(space, vector, limit=limit, generation=generation)
 
     async def cosines(
         self,
@@ -54,4 +65,30 @@ class PostgresSearch:
         generation: int | None = None,
     ) -> Mapping[RowId, float]:
         """Return the cosines of rows; see `Search.cosines`."""
-        return await self._vectors.cosines(caller, rows, vector, timeout=timeout, generation=generation)
+        async with self.look(caller, timeout=timeout) as look:
+            return await look.cosines(rows, vector, generation=generation)
+
+
+class PostgresLook:
+    """`Look` on Postgres: all that is asked is asked in one transaction."""
+
+    def __init__(self, looking: Looking, text: TextSearch, vectors: VectorSearch) -> None:
+        self._looking = looking
+        self._text = text
+        self._vectors = vectors
+
+    async def by_text(self, space: SearchSpace, lexemes: Sequence[str], *, limit: int) -> TextMatches:
+        """Find rows that hold any of the lexemes; see `Search.by_text`."""
+        return await self._text.find(self._looking, space, lexemes, limit=limit)
+
+    async def by_vector(
+        self, space: SearchSpace, vector: Sequence[float], *, limit: int, generation: int | None = None
+    ) -> Sequence[VectorHit]:
+        """Find the rows nearest to a vector; see `Search.by_vector`."""
+        return await self._vectors.find(self._looking, space, vector, limit=limit, generation=generation)
+
+    async def cosines(
+        self, rows: Collection[RowId], vector: Sequence[float], *, generation: int | None = None
+    ) -> Mapping[RowId, float]:
+        """Return the cosines of rows; see `Search.cosines`."""
+        return await self._vectors.cosines(self._looking, rows, vector, generation=generation)

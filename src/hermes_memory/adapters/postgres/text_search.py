@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
 
-from hermes_memory.adapters.postgres.pool import Pool
+from hermes_memory.adapters.postgres.looking import Looking
 from hermes_memory.adapters.postgres.rows import own_subjects, row_of
 from hermes_memory.adapters.postgres.spaces import (
     in_all_themes,
@@ -19,7 +19,7 @@ from hermes_memory.adapters.postgres.spaces import (
     shelves,
     theme_of,
 )
-from hermes_memory.domain.model import AllScope, Caller, Scope, SessionScope, SubjectScope
+from hermes_memory.domain.model import AllScope, Scope, SessionScope, SubjectScope
 from hermes_memory.ports.reading import SearchSpace, TextHit, TextMatches
 
 if TYPE_CHECKING:
@@ -95,8 +95,10 @@ best as materialized (
 themes as materialized (
   select distinct s.place, s.theme from spaces s),
 rescored as (
-  select b.key, b.place, case when r.score is null then b.partial else b.certain + r.score end as score,
-         b.held | coalesce(r.held, 0) as held
+  select b.key, b.place, b.partial as score, b.held from best b where not exists (select from terms t where not t.whole)
+  union all
+  select b.key, b.place, case when r.score is null then b.partial else b.certain + r.score end,
+         b.held | coalesce(r.held, 0)
     from best b join themes s using (place)
    cross join lateral (
          select sum(t.idf * 1.9::float8 * f.tf
@@ -104,12 +106,12 @@ rescored as (
                 bit_or(t.bit) filter (where f.tf > 0) as held
            from (select d.lex, d.lex_length from hermes_memory.memory_documents d
                   where d.agent_identity = {theme of space} and d.lex_key = b.key
-                    and exists (select from terms t where not t.whole)
                  offset 0) d
           cross join statistics st
           cross join terms t
           cross join lateral (select hermes_memory.term_frequency(d.lex, t.query)::float8 as tf offset 0) f
-          where not t.whole) r),
+          where not t.whole) r
+   where exists (select from terms t where not t.whole)),
 exact as materialized (
   select r.key, r.place, r.score, r.held from rescored r order by r.score::real desc, r.key desc limit $9)
 select st.documents, st.mean_length,
@@ -155,33 +157,27 @@ class TextSearch:
     """Finds rows by the words they hold.
 
     Args:
-        pool: Connections of the runtime role.
         budget: Postings read for one query, about. It sets the time a query of common words takes in a big theme.
     """
 
-    def __init__(self, pool: Pool, *, budget: int = POSTINGS_BUDGET) -> None:
-        self._pool = pool
+    def __init__(self, *, budget: int = POSTINGS_BUDGET) -> None:
         self._budget = budget
 
-    async def find(
-        self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float
-    ) -> TextMatches:
+    async def find(self, looking: Looking, space: SearchSpace, lexemes: Sequence[str], *, limit: int) -> TextMatches:
         """Find rows that hold any of the lexemes; see `Search.by_text`."""
         wanted = [lexeme for lexeme in dict.fromkeys(lexemes) if lexeme]
         if not wanted or not space.kinds or limit < 1:
             return TextMatches(hits=())
-        settings = self._pool.planned_once
-        settings = self._pool.planned_once
-        async with self._pool.transaction(caller, timeout=timeout, read_only=True, settings=settings) as transaction:
-            found = await transaction.fetch(
-                _statement(space.scope),
-                theme_of(caller, space.scope),
-                own_subjects(caller),
-                shelves(space.kinds),
-                wanted,
-                shelves(space.kinds, space.target),
-                *self._bounds(space.scope, limit),
-            )
+        transaction = await looking.transaction()
+        found = await transaction.fetch(
+            _statement(space.scope),
+            theme_of(looking.caller, space.scope),
+            own_subjects(looking.caller),
+            shelves(space.kinds),
+            wanted,
+            shelves(space.kinds, space.target),
+            *self._bounds(space.scope, limit),
+        )
         return _matches(found)
 
     def _bounds(self, scope: Scope, limit: int) -> tuple[object, ...]:

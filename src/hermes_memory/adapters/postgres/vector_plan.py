@@ -12,8 +12,10 @@ from typing import Final
 
 from hermes_memory.domain.model import AllScope, Scope, SessionScope, SubjectScope
 
-EXACT_ROWS: Final = 5_000
-"""Rows of a space up to which every distance is computed: two milliseconds, and nothing is missed."""
+EXACT_ROWS: Final = 8_000
+"""Rows of a space up to which every distance is computed. Nothing is missed, and it takes no longer than a walk, which
+has to be planned for its values and asked for after the sizes are known."""
+EVERY_ROW: Final = 2**62
 STEP_COST: Final = 8
 """Distances that can be computed in the time of one step in the graph, which leads to another page of memory."""
 WIDTHS: Final = ((25_000, 400),)
@@ -71,16 +73,16 @@ class Walk:
         )
 
 
-def is_whole(scope: Scope, rows: int, *, everybody: bool, exact_rows: int = EXACT_ROWS) -> bool:
-    """Tell whether every distance is computed, whatever else the space's partition holds.
+def whole_up_to(scope: Scope, *, everybody: bool, exact_rows: int = EXACT_ROWS) -> int:
+    """Return up to how many rows of a kind every distance is computed, whatever else the space's partition holds.
 
     What belongs to one person is spread over all partitions and a small part of each; a session is small.
     """
     if isinstance(scope, SessionScope | SubjectScope):
-        return True
+        return EVERY_ROW
     if isinstance(scope, AllScope) and not everybody:
-        return rows <= (FEW_READABLE if exact_rows else 0)
-    return rows <= exact_rows
+        return FEW_READABLE if exact_rows else 0
+    return exact_rows
 
 
 def walk(scope: Scope, sizes: Sizes, limit: int, *, exact_rows: int = EXACT_ROWS) -> Walk | None:
@@ -92,7 +94,7 @@ def walk(scope: Scope, sizes: Sizes, limit: int, *, exact_rows: int = EXACT_ROWS
         limit: Rows wanted.
         exact_rows: Rows of a space up to which every distance is computed; 0 for none of its own accord.
     """
-    if is_whole(scope, sizes.rows, everybody=sizes.everybody, exact_rows=exact_rows):
+    if sizes.rows <= whole_up_to(scope, everybody=sizes.everybody, exact_rows=exact_rows):
         return None
     if isinstance(scope, AllScope):
         least, greatest = WIDTHS_IN_ALL
