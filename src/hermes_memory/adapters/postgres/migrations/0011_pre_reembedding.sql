@@ -1,12 +1,12 @@
 -- Changing the embedding model while agents work: a generation is registered, its rows are queued some at a time, it is
 -- filled by whoever embeds for it, indexed without stopping anybody, switched to by one row, and the old one dropped.
 
--- Lets rows of a kind wait for a vector of a generation: up to `most` of them in the order of their ids and themes, since
--- two themes may have rows of one id, those after a place. Returns how many wait now that did not, and the last place it
--- looked at, null when there are no more.
+-- Lets rows of a kind wait for a vector of a generation: up to `most` of them in the order of their ids and themes,
+-- since two themes may have rows of one id, those after a place. Returns how many wait now that did not, and the last
+-- place it looked at, null when there are no more.
 --
--- A row that has a vector or a job is left alone. An entry that is being changed is passed over: who changes it queues it,
--- and a wait for it here could end in a deadlock. So a pass over all rows is repeated until it finds none.
+-- A row that has a vector or a job is left alone. An entry that is being changed is passed over: who changes it queues
+-- it, and a wait for it here could end in a deadlock. So a pass over all rows is repeated until it finds none.
 create function hermes_memory.queue_rows(of_generation int, of_kind text, after uuid, after_theme text, most int,
                                          out queued bigint, out last uuid, out last_theme text)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -36,7 +36,8 @@ begin
           on conflict (agent_identity, row_id, generation) do nothing
       returning true)
     select a.n, s.id, s.agent_identity from (select count(*) as n from added) a
-      left join (select o.id, o.agent_identity from seen o order by o.id desc, o.agent_identity desc limit 1) s on true$q$,
+      left join (select o.id, o.agent_identity
+                   from seen o order by o.id desc, o.agent_identity desc limit 1) s on true$q$,
     rows_of, wanted, of_kind || '_vectors_g' || of_generation)
     into queued, last, last_theme using of_generation, after, most, of_kind, after_theme;
 end $$;
@@ -52,8 +53,8 @@ begin
   embeddable := (select count(*) from hermes_memory.memory_entries)
               + (select count(*) from hermes_memory.conversations c where c.embed);
   for generation, model, dimension, part_tokens, active, fed, measured, activated_at in
-    select m.generation, m.model, m.dimension, m.part_tokens, m.generation is not distinct from i.active_generation, m.fed,
-           m.unrelated_cosine is not null, m.activated_at
+    select m.generation, m.model, m.dimension, m.part_tokens, m.generation is not distinct from i.active_generation,
+           m.fed, m.unrelated_cosine is not null, m.activated_at
       from hermes_memory.embedding_models m cross join hermes_memory.installation i order by m.generation
   loop
     select b.waiting, b.parked into waiting, parked from hermes_memory.embedding_backlog(generation) b;
@@ -67,8 +68,8 @@ begin
   end loop;
 end $$;
 
--- Lets recall use a generation that is filled, indexed and measured from now on, or one that it used before, and returns
--- the one until now. Nothing but two rows of settings are written, so nobody waits for it.
+-- Lets recall use a generation that is filled, indexed and measured from now on, or one that it used before, and
+-- returns the one until now. Nothing but two rows of settings are written, so nobody waits for it.
 create function hermes_memory.switch_generation(wanted int) returns int language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -81,7 +82,8 @@ begin
   end if;
   if (select count(*) from pg_index x
        where x.indexrelid in (to_regclass('hermes_memory.entry_vectors_g' || wanted || '_near'),
-                              to_regclass('hermes_memory.turn_vectors_g' || wanted || '_near')) and x.indisvalid) < 2 then
+                              to_regclass('hermes_memory.turn_vectors_g' || wanted || '_near'))
+         and x.indisvalid) < 2 then
     raise exception 'the embedding generation % has no index yet', wanted using errcode = 'no_data_found';
   end if;
   update hermes_memory.embedding_models m set activated_at = clock_timestamp() where m.generation = wanted;
@@ -99,6 +101,7 @@ begin
   end if;
   lock table hermes_memory.embedding_models in access exclusive mode;
   delete from hermes_memory.embedding_jobs j where j.generation = unwanted;
-  execute format('drop table hermes_memory.%I, hermes_memory.%I', 'entry_vectors_g' || unwanted, 'turn_vectors_g' || unwanted);
+  execute format('drop table hermes_memory.%I, hermes_memory.%I',
+                 'entry_vectors_g' || unwanted, 'turn_vectors_g' || unwanted);
   delete from hermes_memory.embedding_models m where m.generation = unwanted;
 end $$;
