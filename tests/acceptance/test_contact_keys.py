@@ -19,6 +19,13 @@ from tests.support.inspection import dump
 from tests.support.postgres_store import Installation
 
 POISON: Final = "a text that the database refuses"
+SESSIONS: Final = (
+    "whatsapp:dm:+4915150607080",
+    "bob.kestrel@example.org",
+    "chat-777000111-evening",
+    "agent:main:telegram:supergroup:-100444555666",
+)
+"""What hosts may call the conversations with the contacts below: by a key, or by a name that holds one."""
 CONTACTS: Final[Mapping[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
     "telephone": (
         {"gateway_session_key": "agent:main:whatsapp:dm:4915150607080@s.whatsapp.net", "platform": "whatsapp"},
@@ -59,40 +66,45 @@ async def test_the_keys_of_people_and_groups_are_kept_nowhere_whatever_goes_wron
 ) -> None:
     caplog.set_level(logging.DEBUG)
     agents = {
-        f"session-{number}": new_agent().start(f"session-{number}", **facts)
-        for number, (facts, _) in enumerate(CONTACTS.values())
+        session: new_agent().start(session, parent_session_id=f"{session}:before", **facts)
+        for session, (facts, _) in zip(SESSIONS, CONTACTS.values(), strict=True)
     }
     shown = [line for session, agent in agents.items() for line in _talk(agent, session)]
     await database.administer(f'alter role "{database.role}" nologin')
     shown += [line for session, agent in agents.items() for line in _talk(agent, session)]
-    waiting = _files(agents["session-0"].home)
+    waiting = _files(agents[SESSIONS[0]].home)
     await database.administer(
         f"alter table hermes_memory.memory_entries add constraint picky check (content !~ '{POISON}')"
     )
     await database.administer(f'alter role "{database.role}" login')
-    for session, agent in agents.items():
-        agent.provider.on_memory_write("add", "user", f"{POISON} in {session}", {"session_id": session})
-    eventually(lambda: len(agents["session-0"].dead_letters()) == len(agents))
-    shown += agents["session-0"].dead_letters()
-    shown += [_signature(agents["session-0"], facts) for facts, _ in CONTACTS.values()]
+    for number, (session, agent) in enumerate(agents.items()):
+        agent.provider.on_memory_write("add", "user", f"{POISON} in talk {number}", {"session_id": session})
+    first = agents[SESSIONS[0]]
+    eventually(lambda: len(first.dead_letters()) == len(agents))
+    shown += first.dead_letters()
+    shown += [_signature(first, facts) for facts, _ in CONTACTS.values()]
+    here = [agent.tool("recall_conversation", query="tea", scope="session")["hits"] for agent in agents.values()]
     capsys.readouterr()
     for verb in (["stats"], ["doctor"], ["spool", "list", "--content"], ["spool", "status"]):
         main_in_a_thread(verb)
     printed = capsys.readouterr()
+    found = [_erasable(session, database, capsys) for session in (*SESSIONS, "chat-777000111-morning")]
     places = {
         "database": await dump(database.admin_dsn),
         "server's log": _server_log(database),
-        "home": waiting + _files(agents["session-0"].home),
+        "home": waiting + _files(first.home),
         "log": "\n".join(str(record.__dict__) for record in caplog.records if "hermes_memory" in record.name),
         "metrics": generate_latest().decode(),
         "verbs": printed.out + printed.err,
-        "answers and errors": "\n".join(shown),
+        "answers and errors": "\n".join([*shown, json.dumps([here, found])]),
     }
 
     assert all(places.values())
     assert "Likes tea" in places["database"]
     assert POISON in places["home"]
     assert [(place, mark) for place, text in places.items() for mark in MARKS if mark in text] == []
+    assert all(here)
+    assert [bool(counts["turns"] and counts["sessions"]) for counts in found] == [True] * len(SESSIONS) + [False]
 
 
 def _talk(agent: Agent, session: str) -> list[str]:
@@ -102,7 +114,7 @@ def _talk(agent: Agent, session: str) -> list[str]:
     provider.sync_turn("Is there tea in the house?", "There is tea, of course.", session_id=session)
     provider.on_memory_write("add", "user", "Likes tea", {"session_id": session})
     provider.queue_prefetch("What is drunk here?", session_id=session)
-    provider.on_delegation("count the tea", "there are nine bags", child_session_id="child")
+    provider.on_delegation("count the tea", "there are nine bags", child_session_id=f"{session}:child")
     shown = [provider.prefetch("What is drunk here?", session_id=session), provider.system_prompt_block()]
     calls: list[tuple[str, object]] = [
         ("recall_memory", {"query": "tea", "scope": "subject"}),
@@ -115,6 +127,14 @@ def _talk(agent: Agent, session: str) -> list[str]:
     shown += [provider.handle_tool_call(name, arguments) for name, arguments in calls]
     provider.on_session_end([{"role": "user", "content": "Is there tea in the house?"}])
     return [*shown, str(provider.recall_status()), str(provider.unavailable_reason())]
+
+
+def _erasable(session: str, database: Installation, capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
+    """Return what an erasure of a conversation would take, named by the id that its host gave it."""
+    main_in_a_thread(["erase", "--session", session, "--json", "--admin-dsn", database.admin_dsn])
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert session not in json.dumps(told)
+    return dict(told["counts"])
 
 
 def main_in_a_thread(arguments: list[str]) -> None:

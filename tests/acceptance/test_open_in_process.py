@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from hermes_memory import ConfigurationError, Memory, NotVisible
+from hermes_memory import Caller, ConfigurationError, Memory, NotVisible, Theme
+from hermes_memory.domain.model import Scope, SessionId, SessionScope
 from hermes_memory.testing import in_memory_store, open_in_process
 
 GUARD = 60.0
@@ -67,6 +69,35 @@ async def test_every_call_of_a_view_works_without_a_server(memory: Memory) -> No
     with pytest.raises(NotVisible):
         await desk.get(entry.id)
     assert await memory.view("sales").profile() == []
+
+
+async def test_a_session_that_is_named_by_a_contact_is_the_same_one_under_its_name_and_holds_no_key(
+    memory: Memory,
+) -> None:
+    key = "telegram:dm:+4915112345678"
+    desk, again, other = (memory.view("marketing", session=name) for name in (key, key, f"{key}9"))
+    raw = memory.view_of(Caller(theme=Theme("marketing"), session=SessionId(key)))
+    await desk.remember("Launch moved to 3 May")
+    await raw.capture_turn("The launch is late.")
+    await other.remember("Launch cake ordered")
+    assert await memory.settled(timeout=GUARD)
+    now = datetime.now(UTC)
+    scopes: list[str | Scope] = ["session", SessionScope(session=SessionId(key))]
+    found = [
+        {hit.row.content for hit in (await view.recall("launch", scope=scope)).hits}
+        for view in (desk, again, raw)
+        for scope in scopes
+    ]
+    listed = await again.profile(scope=SessionScope(session=SessionId(key)))
+    seen = await again.recall("launch", window=(SessionId(key), now - timedelta(hours=1)))
+    rows = [hit.row for hit in seen.hits]
+
+    assert {view.caller.session for view in (desk, again, raw)} == {desk.caller.session}
+    assert other.caller.session != desk.caller.session
+    assert found == [{"Launch moved to 3 May", "The launch is late."}] * 6
+    assert [entry.content for entry in listed] == ["Launch moved to 3 May"]
+    assert {row.content for row in rows} == {"Launch moved to 3 May", "Launch cake ordered"}
+    assert "4915112345678" not in repr([rows, await desk.history()])
 
 
 async def test_meanings_are_found_where_an_embedder_is_given() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import pytest
@@ -23,6 +24,7 @@ from hermes_memory.domain.erasure import (
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, OperationId, SessionId, Theme
 from hermes_memory.domain.operations import ById, Operation, RecordDelegation, row_id
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.domain.subject_keys import named_by_key, subject_of_key
 from hermes_memory.domain.subjects import subject_for
 from hermes_memory.testing.making import (
@@ -53,13 +55,21 @@ def test_no_theme_is_erased_by_a_pattern_or_a_scope(name: str) -> None:
         theme_named(name)
 
 
+NAMES = SessionNames(secret=b"a secret of the installation")
+
+
 def test_a_theme_is_named_in_any_of_its_spellings_and_a_sink_like_any_other() -> None:
     assert theme_named(" Marketing ") == WholeTheme(theme=Theme("marketing"))
     assert theme_named("whatsapp-dm") == WholeTheme(theme=Theme("whatsapp-dm"))
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: session_named(" ", None), lambda: session_named("s*", None), lambda: entry_named("7")]
+    "make",
+    [
+        lambda: session_named(" ", None, names=NAMES),
+        lambda: session_named("s*", None, names=NAMES),
+        lambda: entry_named("7"),
+    ],
 )
 def test_a_session_and_an_entry_are_named_exactly(make: Callable[[], Erasure]) -> None:
     with pytest.raises(InvalidInput):
@@ -70,7 +80,11 @@ def test_a_title_tells_nobody_who_a_subject_or_a_session_is() -> None:
     session = SessionId("agent:main:telegram:dm:4711")
 
     assert ANA.hex() not in title(WholeSubject(subject=ANA))[1]
-    assert "4711" not in title(WholeSession(session=session))[1]
+    named = session_named(session, None, names=NAMES)
+    digest = hashlib.sha256(session.encode()).hexdigest()
+    assert named.names == {session, NAMES(session)}
+    assert not digest.startswith(title(named)[1])
+    assert "4711" not in title(named)[1]
     assert title(WholeTheme(theme=MARKETING)) == ("theme", "marketing")
 
 
@@ -87,6 +101,7 @@ def test_writes_that_wait_belong_to_what_names_their_caller() -> None:
         "theme": WholeTheme(theme=MARKETING),
         "session": WholeSession(session=SessionId("s9")),
         "narrowed": WholeSession(session=SessionId("s9"), theme=MARKETING),
+        "hidden": WholeSession(session=SessionId("telegram:dm:4711"), hidden=SessionId("s9")),
         "morning": WholeSession(session=MORNING, theme=MARKETING),
     }
     found = {name: [concerns(erasure, each) for each in everything] for name, erasure in chosen.items()}
@@ -94,6 +109,7 @@ def test_writes_that_wait_belong_to_what_names_their_caller() -> None:
         "subject": [True, False, False, False, True],
         "theme": [True, True, True, False, False],
         "session": [False, False, True, True, False],
+        "hidden": [False, False, True, True, False],
         "narrowed": [False, False, True, False, False],
         "morning": [True, True, False, False, False],
     }
@@ -110,9 +126,10 @@ def test_a_write_of_a_conversation_that_the_erased_one_started_is_not_of_it_and_
         WholeSession(session=session, theme=SALES_DESK.theme),
         WholeSession(session=MORNING),
         WholeTheme(theme=MARKETING),
+        WholeSession(session=SessionId("telegram:dm:4711"), hidden=session),
     ]
 
-    assert [links(erasure, child) for erasure in asked] == [True, True, False, False, False]
+    assert [links(erasure, child) for erasure in asked] == [True, True, False, False, False, True]
     assert not concerns(asked[0], child)
     assert not links(asked[0], inside)
 

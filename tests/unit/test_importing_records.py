@@ -22,10 +22,12 @@ from hermes_memory.domain.archive import FORMAT_VERSION, Archived, ArchivedChang
 from hermes_memory.domain.archive_lines import json_line, line_of
 from hermes_memory.domain.model import Theme
 from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.testing.archive_contract import CHANGE, DELEGATION, THEME, entry, session, turn
 
 HEAD = json_line({"kind": "hermes-memory", "version": FORMAT_VERSION, "theme": None, "vectors": None})
 CONTACTS = ("sms:+15550100", "agent:main:whatsapp:dm:+4915550104711", "ana@example.org", "-1001234567890")
+NAMES = SessionNames(secret=b"a secret of the installation")
 WHOLE: Sequence[Archived] = (
     THEME,
     entry("a fact", 1),
@@ -37,7 +39,7 @@ WHOLE: Sequence[Archived] = (
 
 
 def preparing(policy: SecretPolicy = SecretPolicy.REDACT) -> Preparing:
-    return Preparing(SecretGuard(policy))
+    return Preparing(SecretGuard(policy), sessions=NAMES)
 
 
 async def imported(
@@ -90,8 +92,8 @@ async def test_a_line_with_a_secret_is_refused_where_such_texts_are(field: str) 
 @pytest.mark.parametrize(
     "name",
     [
-        *("20260503_101500_12345678", "20260503_101500_ab12cd", "1714730400", "8f14e45f-ceea-467f-a0e6-0123456789ab"),
-        *("1714732800.123456", "root@server.example.com", "agent:main:telegram:dm:123456", "discord:thread:general"),
+        *("20260503_101500_12345678", "20260503_101500_ab12cd", "8f14e45f-ceea-467f-a0e6-0123456789ab"),
+        *("1714732800.123456", f"contact~{'0a' * 16}"),
     ],
 )
 @pytest.mark.parametrize("record", WHOLE, ids=lambda each: type(each).__name__)
@@ -100,6 +102,16 @@ def test_what_live_writes_keep_is_left_as_it_is(record: Any, name: str) -> None:
         record = replace(record, session=name)
 
     assert RecordPreparing(preparing()).prepared(record) == record
+
+
+@pytest.mark.parametrize("name", ["1714730400", "root@server.example.com", "agent:main:telegram:dm:123456"])
+@pytest.mark.parametrize("record", WHOLE, ids=lambda each: type(each).__name__)
+def test_a_session_that_is_named_by_a_contact_is_kept_as_live_writes_keep_it(record: Any, name: str) -> None:
+    fields = [each for each in ("session", "parent", "child_session") if hasattr(record, each)]
+    prepared = RecordPreparing(preparing()).prepared(replace(record, **dict.fromkeys(fields, name)))
+
+    assert {getattr(prepared, each) for each in fields} <= {NAMES(name)}
+    assert name not in repr(prepared)
 
 
 async def test_a_line_that_is_too_long_is_refused_in_pieces_and_the_rest_is_imported(

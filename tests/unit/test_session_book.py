@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from tests.support.inprocess import GUARD
 
 from hermes_memory.domain.model import Caller, SessionId, Theme
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.hermes import sessions
 from hermes_memory.hermes.sessions import Binding, SessionBook
 from hermes_memory.testing.making import ANA, BEN
@@ -182,3 +184,16 @@ def test_threads_that_switch_at_once_mix_up_no_identity(book: SessionBook) -> No
         assert found(book, f"s{number}").caller == Caller(
             theme=Theme(f"theme-{number}"), session=SessionId(f"s{number}")
         )
+
+
+def test_what_is_kept_of_a_session_has_the_name_that_its_binding_gives_it(book: SessionBook) -> None:
+    names = SessionNames(secret=b"a secret of the installation")
+    told, other = "telegram:dm:+4915112345678", "telegram:dm:+4915187654321"
+    book.bind(told, replace(of("coder", BEN), named=names))
+    bound, spoken = found(book, told), found(book, "sms:+15550100")
+    book.switch(other, parent=told, fresh=True)
+    gone_on = found(book)
+
+    assert bound == found(book, told)
+    assert [b.caller.session for b in (bound, spoken, gone_on)] == [names(told), names("sms:+15550100"), names(other)]
+    assert gone_on.parent == names(told)

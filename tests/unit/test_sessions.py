@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_memory.domain.sessions import MAX_SESSION_CHARS, session_name
+from hermes_memory.domain.sessions import MAX_SESSION_CHARS, SessionNames, session_name
+
+SECRET = b"a secret of the installation"
+NAMES = SessionNames(secret=SECRET)
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  ", "\0", "\x07\n", b""])
@@ -39,3 +42,72 @@ def test_a_name_can_be_stored_and_stands_for_itself(given: str) -> None:
         assert "\0" not in name
         assert len(name.encode("utf-8")) <= 4 * MAX_SESSION_CHARS
         assert session_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("20260503_101500_12345678", "20260503_101500_ab12cd", "20260503_101500", "1714732800.123456"),
+        *(
+            "8f14e45f-ceea-467f-a0e6-0123456789ab",
+            "s1",
+            "team:dm:planning",
+            "cron_nightly_20260503",
+            "2026-05-03 10:15",
+        ),
+    ],
+)
+def test_a_session_that_tells_of_nobody_keeps_its_name(name: str) -> None:
+    assert NAMES(name) == SessionNames(secret=SECRET, contacts=frozenset({"777000111", "Bob"}))(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("telegram:dm:+4915112345678", "agent:main:whatsapp:dm:4915112345678@s.whatsapp.net", "bob@example.org"),
+        *("4915112345678", "talk with +49 151 12345678", "discord:thread:general", "1714730400"),
+    ],
+)
+def test_a_session_that_is_named_by_a_contact_is_kept_as_a_keyed_hash(name: str) -> None:
+    kept = NAMES(name)
+
+    assert kept is not None
+    assert kept.startswith("contact~")
+    assert kept == NAMES(name) == NAMES(kept) == NAMES(f" {name}\0") == NAMES.hidden(name)
+    assert kept != SessionNames(secret=SECRET[::-1])(name)
+    assert NAMES(f"{name}:evening") != kept
+
+
+@pytest.mark.parametrize(
+    ("name", "contact", "told"),
+    [
+        ("chat-777000111-evening", "777000111", True),
+        ("chat-7770001115", "777000111", False),
+        ("4915112345678_web", "+49 151 1234-5678", True),
+        ("4915112345678_web", "4915112345678@s.whatsapp.net", True),
+        ("web/Kestrel_Handle", "@kestrel_handle", True),
+        ("kestrel_handles", "@kestrel_handle", False),
+        ("7-evening", "7", False),
+        ("20260503_101500_777000111", "777000111", False),
+        ("s1", "", False),
+    ],
+)
+def test_a_session_that_holds_the_key_of_whom_it_is_with_is_kept_as_a_keyed_hash(
+    name: str, contact: str, told: bool
+) -> None:
+    names = SessionNames(secret=SECRET, contacts=frozenset({contact}))
+
+    assert (names(name) == NAMES.hidden(name)) is told
+    assert (names(name) == name) is not told
+
+
+def test_names_of_sessions_show_neither_secret_nor_contact() -> None:
+    shown = repr(SessionNames(secret=SECRET, contacts=frozenset({"777000111"})))
+
+    assert "777000111" not in shown
+    assert repr(SECRET) not in shown
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_a_kept_name_is_kept_as_it_is(given: str) -> None:
+    assert NAMES(NAMES(given)) == NAMES(given)

@@ -39,6 +39,7 @@ from hermes_memory.domain.operations import (
     TurnDraft,
 )
 from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.domain.sessions import session_name
 from hermes_memory.ports.metrics import Happening, Timing
 from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.ports.spool import Spool
@@ -106,12 +107,14 @@ class Acceptor:
         accepted: Callable[[Operation], None] = lambda _: None,
         tally: SecretTally | None = None,
         telemetry: Telemetry | None = None,
+        sessions: Callable[[object], SessionId | None] = session_name,
     ) -> None:
         """Accept into `spool`; `accepted` hears of each write, in the caller's thread, and must not block.
 
-        Secrets that are kept out are counted in `tally`, and what a write took is told to `telemetry`.
+        Secrets that are kept out are counted in `tally`, and what a write took is told to `telemetry`. Sessions are
+        kept under the names that `sessions` gives them.
         """
-        self.preparing = Preparing(SecretGuard(policy.secrets, tally))
+        self.preparing = Preparing(SecretGuard(policy.secrets, tally), sessions=sessions)
         self._spool = spool
         self._policy = policy
         self._now = now
@@ -218,7 +221,7 @@ class Acceptor:
         drafts = tuple(draft for one in said if (draft := self._draft_or_not(one, stamp.accepted_at, filtered)))
         if not drafts:
             return None
-        return self._put(RecordTurns(stamp=stamp, turns=drafts, parent_session=parent))
+        return self._put(RecordTurns(stamp=stamp, turns=drafts, parent_session=self.preparing.session(parent)))
 
     def delegation(
         self,
@@ -238,7 +241,7 @@ class Acceptor:
         return self._put(
             RecordDelegation(
                 stamp=self._stamp(caller, Origin.AGENT, None),
-                child_session=child_session,
+                child_session=self.preparing.session(child_session),
                 child_theme=child_theme,
                 task=self.preparing.text(task, DELEGATION_MAX_CHARS),
                 result=self.preparing.text(result, DELEGATION_MAX_CHARS),
@@ -279,7 +282,7 @@ class Acceptor:
         name = None if tool is None else self.preparing.text(tool, NAME_MAX_CHARS) or None
         return Stamp(
             operation=OperationId(uuid4()),
-            caller=caller,
+            caller=self.preparing.caller(caller),
             origin=origin,
             accepted_at=self._now(),
             tool=name,

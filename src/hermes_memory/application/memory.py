@@ -12,7 +12,6 @@ from hermes_memory.application.status import Status
 from hermes_memory.application.view import View
 from hermes_memory.domain.errors import StoreUnavailable
 from hermes_memory.domain.model import Caller, Subject
-from hermes_memory.domain.sessions import session_name
 from hermes_memory.domain.themes import claim_theme
 
 __all__ = ["Memory", "Services", "View"]
@@ -42,14 +41,14 @@ class Memory:
 
         Args:
             theme: Whose memory; folded to its canonical form.
-            session: The conversation that turns belong to.
+            session: The conversation that turns belong to. An id that names a person or group is kept as a keyed hash.
             subject: Whom it is with, as `subject_for` returns it. Rows written under a subject are its own.
 
         Raises:
             InvalidInput: The theme is empty, too long or reserved.
         """
-        caller = Caller(theme=claim_theme(theme), subject=subject, session=session_name(session))
-        return self.view_of(caller)
+        named = self.services.acceptor.preparing.session(session)
+        return self.view_of(Caller(theme=claim_theme(theme), subject=subject, session=named))
 
     def view_of(self, caller: Caller, *, patient: bool = True) -> View:
         """Return a view for a caller that is resolved already.
@@ -60,7 +59,7 @@ class Memory:
         """
         return View(
             self.services,
-            caller,
+            self.services.acceptor.preparing.caller(caller),
             write_timeout=self._write_timeout,
             read_timeout=self._read_timeout,
             patient=patient,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, assert_never
@@ -11,9 +11,10 @@ from hermes_memory.application.secret_guard import SecretGuard
 from hermes_memory.domain.characters import shows
 from hermes_memory.domain.cleaning import CUT_MARKER, clean_metadata, clean_text
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import NO_METADATA, Metadata
+from hermes_memory.domain.model import NO_METADATA, Caller, Metadata, SessionId
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
 from hermes_memory.domain.scrubbing import cut, scrub
+from hermes_memory.domain.sessions import session_name
 
 ENTRY_MAX_CHARS: Final = 65_536
 LOOKED_BEYOND: Final = 4096
@@ -23,11 +24,20 @@ LATEST: Final = datetime(9998, 12, 31, tzinfo=UTC)
 
 
 class Preparing:
-    """Prepares texts, metadata and selectors. Preparing a result again changes nothing. Any thread may call."""
+    """Prepares texts, metadata, names and selectors. Preparing a result again changes nothing. Any thread may call."""
 
-    def __init__(self, secrets: SecretGuard) -> None:
-        """Let `secrets` decide what becomes of secrets; whatever keeps a text may raise its `HoldsSecret`."""
+    def __init__(self, secrets: SecretGuard, *, sessions: Callable[[object], SessionId | None] = session_name) -> None:
+        """Let `secrets` decide what becomes of secrets; whatever keeps a text may raise its `HoldsSecret`.
+
+        Sessions are kept under the names that `sessions` gives them.
+        """
         self._secrets = secrets
+        self.session = sessions
+
+    def caller(self, caller: Caller) -> Caller:
+        """Return the caller with the name under which its session is kept."""
+        session = self.session(caller.session)
+        return caller if session == caller.session else replace(caller, session=session)
 
     def text(self, value: object, max_chars: int) -> str:
         """Return a text cut at `max_chars` characters, "" for nothing that shows."""
@@ -69,6 +79,14 @@ class Preparing:
         """Return metadata as they are stored."""
         return self._secrets.metadata(clean_metadata(value)) if value else NO_METADATA
 
+    def sought(self, text: str) -> str:
+        """Return the content under which a text is stored, if it is.
+
+        Raises:
+            InvalidInput: Nothing is left of it.
+        """
+        return self.content(self._secrets.sought(clean_text(text, max_chars=ENTRY_MAX_CHARS + 1)))
+
     def selector(self, selector: Selector) -> Selector:
         """Bring the selecting text into the form in which contents are stored, so that it finds them.
 
@@ -77,8 +95,7 @@ class Preparing:
         """
         match selector:
             case ByContent():
-                content = self._secrets.sought(clean_text(selector.content, max_chars=ENTRY_MAX_CHARS + 1))
-                return replace(selector, content=self.content(content))
+                return replace(selector, content=self.sought(selector.content))
             case BySubstring():
                 # Not trimmed: blanks at its ends tell one entry from another.
                 return replace(selector, text=self._secrets.sought(scrub(selector.text)))

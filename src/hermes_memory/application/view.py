@@ -36,6 +36,7 @@ from hermes_memory.domain.model import (
     RowId,
     Scope,
     SessionId,
+    SessionScope,
     Target,
     Theme,
     TraceId,
@@ -294,7 +295,7 @@ class View:
             timeout=left,
             floor=floor,
             exclude=exclude,
-            window=window,
+            window=None if window is None else (self._session(window[0]), window[1]),
             unasked=unasked,
         )
         if then is not None:
@@ -488,9 +489,15 @@ class View:
                 return row
         raise NotVisible("the memory was changed or forgotten by somebody else meanwhile")
 
+    def _session(self, named: SessionId) -> SessionId:
+        """Return the name under which a session is kept."""
+        return self._services.acceptor.preparing.session(named) or named
+
     def _scope(self, scope: str | Scope) -> Scope:
         if isinstance(scope, str):
             return parse_scope(scope, self.caller)
         if not isinstance(scope, Scope):
             raise InvalidInput("a scope is a name or a scope object", field="scope")
+        if isinstance(scope, SessionScope):
+            return SessionScope(session=self._session(scope.session))
         return scope

@@ -27,6 +27,7 @@ from hermes_memory.domain.identity import BenchMode, IdentityPolicy
 from hermes_memory.domain.model import Subject
 from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.platforms import platform_name
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.domain.subjects import MIN_SECRET_BYTES, home_id_for, subject_for
 from hermes_memory.domain.themes import fold_name, parse_names
 from hermes_memory.ports.secrets import SecretTally
@@ -82,7 +83,13 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
     tally = FileSecretTally(folder)
     telemetry = Telemetry()
     acceptor = Acceptor(
-        spool, policy=capture_policy(settings), now=utc_now, accepted=accepted, tally=tally, telemetry=telemetry
+        spool,
+        policy=capture_policy(settings),
+        now=utc_now,
+        accepted=accepted,
+        tally=tally,
+        telemetry=telemetry,
+        sessions=SessionNames(secret=secret),
     )
     home = home_id_for(secret, str(settings.home.resolve()))
     return LocalHalf(

@@ -13,6 +13,7 @@ from hermes_memory.cli.common import administering_options, print_json, settings
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.domain.erasure import Certificate, Erasure, WholeSubject, entry_named, session_named, theme_named
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.sessions import SessionNames
 
 if TYPE_CHECKING:
     from hermes_memory.settings import Settings
@@ -73,7 +74,10 @@ def _erasure(given: argparse.Namespace, settings: Settings) -> Erasure:
     if len(named) != 1 and set(named) != {"session", "theme"}:
         raise InvalidInput("name one of --subject, --theme, --session and --entry")
     if given.session is not None:
-        return session_named(given.session, given.theme)
+        from hermes_memory.bootstrap.home import installation_secret  # noqa: PLC0415 - the host imports this at start
+
+        names = SessionNames(secret=installation_secret(settings))
+        return session_named(given.session, given.theme, names=names)
     if given.theme is not None:
         return theme_named(given.theme)
     if given.entry is not None:

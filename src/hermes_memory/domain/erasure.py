@@ -23,7 +23,7 @@ from hermes_memory.domain.operations import (
     ReplaceEntry,
     row_id,
 )
-from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.sessions import SessionNames, session_name
 from hermes_memory.domain.themes import canonical_theme
 
 _PATTERNS: Final = frozenset("*%?[]{}")
@@ -46,10 +46,20 @@ class WholeTheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeSession:
-    """Everything said and noted in one conversation; in whatever theme when none is named."""
+    """Everything said and noted in one conversation; in whatever theme when none is named.
+
+    Attributes:
+        hidden: The other name of it: under this one it is kept if its own one tells whom it was with.
+    """
 
     session: SessionId
     theme: Theme | None = None
+    hidden: SessionId | None = None
+
+    @property
+    def names(self) -> frozenset[SessionId]:
+        """All names under which it may be kept."""
+        return frozenset({self.session, self.hidden or self.session})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +126,11 @@ def theme_named(name: str) -> WholeTheme:
     return WholeTheme(theme=theme)
 
 
-def session_named(name: str, theme: str | None) -> WholeSession:
+def session_named(name: str, theme: str | None, *, names: SessionNames) -> WholeSession:
     """Return the erasure of a session by the id that its host gave it.
+
+    Args:
+        names: How the installation names sessions that tell of a contact.
 
     Raises:
         InvalidInput: The id is empty, or a pattern.
@@ -126,7 +139,8 @@ def session_named(name: str, theme: str | None) -> WholeSession:
     session = session_name(name)
     if session is None:
         raise InvalidInput("the session is empty: name one", field="session")
-    return WholeSession(session=session, theme=None if theme is None else theme_named(theme).theme)
+    of = None if theme is None else theme_named(theme).theme
+    return WholeSession(session=session, theme=of, hidden=names.hidden(name))
 
 
 def entry_named(name: str) -> OneEntry:
@@ -149,7 +163,8 @@ def title(erasure: Erasure) -> tuple[str, str]:
         case WholeTheme():
             return "theme", erasure.theme
         case WholeSession():
-            digest = hashlib.sha256(erasure.session.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+            kept_as = erasure.hidden or erasure.session  # a digest of a telephone number could be tried out
+            digest = hashlib.sha256(kept_as.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
             return "session", digest if erasure.theme is None else f"{digest} of {erasure.theme}"
         case OneEntry():
             return "entry", str(erasure.row)
@@ -171,8 +186,8 @@ def concerns(erasure: Erasure, operation: Operation, texts: frozenset[str] = fro
             return caller.theme == erasure.theme
         case WholeSession():
             inside = erasure.theme in {None, caller.theme}
-            child = isinstance(operation, RecordDelegation) and operation.child_session == erasure.session
-            return inside and (caller.session == erasure.session or child)
+            child = isinstance(operation, RecordDelegation) and operation.child_session in erasure.names
+            return inside and (caller.session in erasure.names or child)
         case OneEntry():
             return _is_about(operation, erasure.row, texts)
         case _:
@@ -187,7 +202,7 @@ def links(erasure: Erasure, operation: Operation) -> bool:
     return (
         isinstance(erasure, WholeSession)
         and isinstance(operation, RecordTurns)
-        and operation.parent_session == erasure.session
+        and operation.parent_session in erasure.names
         and erasure.theme in {None, operation.stamp.caller.theme}
         and not concerns(erasure, operation)
     )

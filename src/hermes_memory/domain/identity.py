@@ -157,6 +157,13 @@ def home_identity(host: HostIdentity, policy: IdentityPolicy, secret: bytes) -> 
     return resolve(own, policy, secret)
 
 
+def contact_keys(host: HostIdentity) -> frozenset[str]:
+    """Return the keys of whom the talk is with, as the host says them. They are personal data."""
+    named = recognise(host.gateway_session_key or "", _hints(host))
+    keys = (host.user_id, host.user_id_alt, host.chat_id, named.key if named else None)
+    return frozenset(key for key in keys if key)
+
+
 def may_write(agent_context: str | None, write_contexts: frozenset[str]) -> bool:
     """Tell whether an agent in this context may write; a host that names no context means the primary one.
 

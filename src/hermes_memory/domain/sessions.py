@@ -1,19 +1,111 @@
-"""Names of sessions: whatever a host calls a conversation, brought to a name that can be stored and indexed."""
+"""Names of sessions: whatever a host calls a conversation, brought to a name that can be stored and indexed.
+
+A host may call it by the person or the group that it is with. Such a name is kept as a keyed hash alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from hermes_memory.domain.contact_spelling import count_digits, flatten
+from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.model import SessionId
 from hermes_memory.domain.redaction import redact
 from hermes_memory.domain.scrubbing import scrub, text_of
+from hermes_memory.domain.subjects import subject_for
 
 MAX_SESSION_CHARS: Final = 256
 _DIGEST_CHARS: Final = 32
 _SHORT_DIGEST_CHARS: Final = 8
 """Enough to tell the sessions of a home apart, too few to confirm a guess at a secret."""
+_HIDDEN: Final = re.compile(r"contact~[0-9a-f]{32}")
+_ORDINARY: Final = re.compile(r"[0-9]{8}_[0-9]{6}(?:_[0-9a-f]{1,32})?|1[0-9]{9}\.[0-9]{6}")
+"""How hosts name sessions by their time: such a name may have digits alone, and could be dialled."""
+_SHORTEST_CONTACT: Final = 3
+_SHORTEST_NUMBER: Final = 5
+"""Characters, and digits, of a contact's key that tell whom a name is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionNames:
+    """Names the sessions of an installation as they are kept.
+
+    A name that tells whom a conversation is with, by its shape or because it holds one of the contacts, is kept as
+    `contact~` and 32 hexadecimal digits of a keyed hash: the same name always leads to the same session, and nothing
+    that is kept leads back. Every other name is kept as it is.
+
+    Attributes:
+        secret: The installation's secret, at least 16 bytes.
+        contacts: Keys of whom the talk is with, as the host says. Personal data, which is kept nowhere.
+    """
+
+    secret: bytes = field(repr=False)
+    contacts: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __call__(self, value: object) -> SessionId | None:
+        """Return the name under which the session is kept that a host's id stands for; None when it names none."""
+        name = session_name(value)
+        if name is None or not (tells_a_contact(name) or _holds_one(name, self.contacts)):
+            return name
+        return _hidden(self.secret, name)
+
+    def hidden(self, value: object) -> SessionId | None:
+        """Return the name under which the session would be kept if the id told of a contact."""
+        name = session_name(value)
+        return None if name is None else _hidden(self.secret, name)
+
+
+def tells_a_contact(name: str) -> bool:
+    """Tell whether the name of a session is by its shape the key of a person or group.
+
+    >>> tells_a_contact("telegram:dm:12345"), tells_a_contact("20260503_101500_12345678")
+    (True, False)
+    """
+    return not _named_otherwise(name) and recognise(name) is not None
+
+
+def _named_otherwise(name: str) -> bool:
+    return _ORDINARY.fullmatch(name) is not None or _HIDDEN.fullmatch(name) is not None
+
+
+def _holds_one(name: str, contacts: frozenset[str]) -> bool:
+    if not contacts or _named_otherwise(name):
+        return False
+    flat = flatten(name)
+    return any(_holds(flat, spelling) for key in contacts for spelling in _spellings(key))
+
+
+@lru_cache(maxsize=1_024)
+def _spellings(key: str) -> frozenset[str]:
+    """Return how a contact may be named within a longer name; nothing that is too short to tell who it is."""
+    flat = flatten(key)
+    digits = "".join(filter(str.isdecimal, flat))
+    spelt = {flat, flat.strip("+@#!")}
+    if len(digits) >= _SHORTEST_NUMBER and count_digits(flat.partition("@")[0]) == len(digits):
+        spelt.add(digits)
+    return frozenset(each for each in spelt if len(each) >= _SHORTEST_CONTACT)
+
+
+def _holds(flat: str, part: str) -> bool:
+    """Tell whether a name holds a part that is no piece of a longer word or number."""
+    start = flat.find(part)
+    while start >= 0:
+        around = flat[max(start - 1, 0) : start], flat[start + len(part) : start + len(part) + 1]
+        if not any(map(str.isalnum, around)):
+            return True
+        start = flat.find(part, start + 1)
+    return False
+
+
+@lru_cache(maxsize=1_024)
+def _hidden(secret: bytes, name: str) -> SessionId:
+    if _HIDDEN.fullmatch(name):
+        return SessionId(name)
+    return SessionId(f"contact~{subject_for(secret, 'session', name).hex()[:_DIGEST_CHARS]}")
 
 
 def session_name(value: object) -> SessionId | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hermes_memory.bootstrap.home import identity_policy, installation_secret
-from hermes_memory.domain.identity import HostIdentity, home_identity, may_write, resolve
+from hermes_memory.domain.identity import HostIdentity, contact_keys, home_identity, may_write, resolve
 from hermes_memory.domain.model import Caller
-from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.hermes.host import read_settings, secret_reader
 from hermes_memory.hermes.host_values import text_or_none
 from hermes_memory.hermes.runtime import Runtime
@@ -26,6 +26,7 @@ def home_of(facts: Mapping[str, Any]) -> Path | None:
 def binding_of(runtime: Runtime, facts: Mapping[str, Any]) -> Binding:
     """Work out what a session is bound to."""
     host, local = HostIdentity.from_host(facts), runtime.local
+    named = SessionNames(secret=local.secret, contacts=contact_keys(host))
     caller = resolve(host, local.identities, local.secret).caller()
     files = home_identity(host, local.identities, local.secret)
     return Binding(
@@ -33,8 +34,9 @@ def binding_of(runtime: Runtime, facts: Mapping[str, Any]) -> Binding:
         files_caller=_files_caller(caller, files.caller()),
         writes=may_write(text_or_none(facts.get("agent_context")), frozenset(runtime.settings.write_contexts)),
         speaker=text_or_none(facts.get("user_name")),
-        parent=session_name(facts.get("parent_session_id")),
+        parent=named(facts.get("parent_session_id")),
         visible_since=datetime.now(UTC),
+        named=named,
     )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hermes_memory.domain.errors import HermesMemoryError
-from hermes_memory.domain.sessions import session_name
 from hermes_memory.hermes.bindings import binding_of, home_of
 from hermes_memory.hermes.config_schema import PROVIDER_NAME
 from hermes_memory.hermes.guard import never_raises, nothing
@@ -157,7 +156,7 @@ class HermesMemoryProvider(SetupHooks):
             binding.caller,
             task=task,
             result=result,
-            child_session=session_name(child_session_id),
+            child_session=binding.named(child_session_id),
             child_theme=None,
         )
 

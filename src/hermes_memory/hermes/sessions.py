@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -25,6 +26,7 @@ class Binding:
         speaker: Name of the person, when the host knows it.
         parent: The session this one came from.
         visible_since: Turns said from then on are still in the agent's window.
+        named: Gives sessions the names under which they are kept.
     """
 
     caller: Caller
@@ -33,12 +35,14 @@ class Binding:
     speaker: str | None = None
     parent: SessionId | None = None
     visible_since: datetime
+    named: Callable[[object], SessionId | None] = session_name
 
 
 class SessionBook:
     """The bindings of one provider. Any thread may call. A session keeps its own identity for ever.
 
     Sessions are named by whatever the host gives; `hermes_memory.domain.sessions.session_name` says what that means.
+    What is kept of a session has the name that its binding gives it.
     """
 
     def __init__(self) -> None:
@@ -87,14 +91,14 @@ class SessionBook:
         Args:
             fresh: The agent's window begins anew, so that what was said before may be recalled.
         """
-        name, origin = _name(session), session_name(parent)
+        name, origin = _name(session), _name(parent)
         with self._lock:
             binding = self.find()
             if binding is None or not name:
                 return
             since = datetime.now(UTC) if fresh else binding.visible_since
             known = self._bindings.get(name)
-            base = known or replace(binding, parent=origin if origin != name else None)
+            base = known or replace(binding, parent=binding.named(origin) if origin != name else None)
             self.bind(name, replace(base, visible_since=since))
 
     def window_begins_anew(self) -> None:
@@ -110,4 +114,4 @@ def _name(session: object) -> str:
 
 
 def _of_session(binding: Binding, session: str) -> Binding:
-    return replace(binding, caller=replace(binding.caller, session=SessionId(session) if session else None))
+    return replace(binding, caller=replace(binding.caller, session=binding.named(session)))

@@ -99,8 +99,12 @@ class EraserContract:
             replace(by_content("the date is open"), "3 May, said in the talk", TALKING),
             replace(by_content("3 May, said in the talk"), "9 May"),
         )
-        await erasing.eraser.erase(WholeSession(session=TALK, theme=MARKETING))
+        erasure = WholeSession(session=SessionId("as the host calls it"), theme=MARKETING, hidden=TALK)
+        counted = await erasing.eraser.count(erasure)
+        done = await erasing.eraser.erase(erasure)
 
+        assert (counted["entries"], counted["turns"], counted["changes"]) == (1, 1, 4)
+        assert {name: done.counts[name] for name in counted} == dict(counted)
         assert await contents(store) == {"9 May"}
         told = await erasing.history.of_row(DESK, survivor, limit=PLENTY, timeout=PATIENCE)
         assert [(change.erased, change.before, change.after) for change in told] == [(True, None, None)] * 3

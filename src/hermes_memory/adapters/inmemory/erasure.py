@@ -145,7 +145,7 @@ def _names(erasure: Erasure, theme: Theme, subject: Subject | None, session: Ses
         case WholeTheme():
             return theme == erasure.theme
         case WholeSession():
-            return session == erasure.session and erasure.theme in {None, theme}
+            return session in erasure.names and erasure.theme in {None, theme}
         case OneEntry():
             return False
         case _:

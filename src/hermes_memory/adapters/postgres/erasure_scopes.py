@@ -1,6 +1,7 @@
 """Which rows an erasure is about, table by table, as conditions on a row `t`.
 
-$1 is what the erasure names, $2 a theme or null; of one entry, the other memories whose history tells its texts.
+$1 is what the erasure names, of a session all its names; $2 a theme or null; of one entry, the other memories whose
+history tells its texts.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class Conditions:
 
 _SUBJECT: Final[LiteralString] = "t.subject = $1 and $2::text is null"
 _THEME: Final[LiteralString] = "t.agent_identity = $1 and $2::text is null"
-_SESSION: Final[LiteralString] = "t.session_id = $1 and ($2::text is null or t.agent_identity = $2)"
+_SESSION: Final[LiteralString] = "t.session_id = any ($1::text[]) and ($2::text is null or t.agent_identity = $2)"
 _NEVER: Final[LiteralString] = "$1::text is null and $2::text is null"
+_NO_SESSION: Final[LiteralString] = "$1::text[] is null and $2::text is null"
 _NO_SUBJECT: Final[LiteralString] = "$1::bytea is null and $2::text is null"
 _NO_ENTRY: Final[LiteralString] = "$1::uuid is null and $2::uuid[] is null"
 
@@ -94,15 +96,17 @@ OF_SESSION: Final = Conditions(
     rows=_SESSION,
     turns=_SESSION,
     sessions=_SESSION,
-    delegations="(t.parent_session_id = $1 or t.child_session_id = $1) and ($2::text is null or t.agent_identity = $2)",
+    delegations="""(t.parent_session_id = any ($1::text[]) or t.child_session_id = any ($1::text[]))
+      and ($2::text is null or t.agent_identity = $2)""",
     changes="""($2::text is null or t.agent_identity = $2)
       and exists (select from hermes_memory.history o
-                   where o.agent_identity = t.agent_identity and o.row_id = t.row_id and o.session_id = $1)""",
-    links="t.parent_session_id = $1 and ($2::text is null or t.agent_identity = $2)",
-    grants=_NEVER,
-    members=_NEVER,
-    themes=_NEVER,
-    place=_NEVER,
+                   where o.agent_identity = t.agent_identity and o.row_id = t.row_id
+                     and o.session_id = any ($1::text[]))""",
+    links="t.parent_session_id = any ($1::text[]) and ($2::text is null or t.agent_identity = $2)",
+    grants=_NO_SESSION,
+    members=_NO_SESSION,
+    themes=_NO_SESSION,
+    place=_NO_SESSION,
     whole=False,
 )
 # What was forgotten and brought back has two ids, and what was merged tells the text of the one that stayed: from their
@@ -134,7 +138,7 @@ def conditions(erasure: Erasure, telling: Sequence[UUID] = ()) -> tuple[Conditio
         case WholeTheme():
             return OF_THEME, (erasure.theme, None)
         case WholeSession():
-            return OF_SESSION, (erasure.session, erasure.theme)
+            return OF_SESSION, (sorted(erasure.names), erasure.theme)
         case OneEntry():
             return OF_ENTRY, (erasure.row, list(telling))
         case _:

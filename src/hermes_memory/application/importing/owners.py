@@ -13,7 +13,7 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Whose
 from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
 from hermes_memory.domain.model import SINKS, Caller, SessionId, Subject, Theme
-from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.domain.subjects import subject_for
 from hermes_memory.domain.themes import canonical_theme
 
@@ -56,9 +56,6 @@ _KEYS: Final = frozenset(
 )
 """Names under which other memories keep whom a talk was with, folded."""
 _NO_LETTERS: Final = re.compile(r"[\W_]+")
-_NAMED_BY_TIME: Final = re.compile(r"[0-9]{8}_[0-9]{6}_[0-9a-f]{1,32}")
-"""How the host names a session; one in twenty of them has digits alone, and could be dialled."""
-_DIGITS: Final = 32
 _DEPTH: Final = 8
 
 
@@ -101,10 +98,7 @@ class Owners:
 
     def session(self, session: str | None) -> SessionId | None:
         """Return the name of a session, which is hashed where it is the key of a contact."""
-        named = session_name(session)
-        if named is None or _NAMED_BY_TIME.fullmatch(named) or recognise(named) is None:
-            return named
-        return SessionId(f"contact~{subject_for(self.secret, 'session', named).hex()[:_DIGITS]}")
+        return SessionNames(secret=self.secret)(session)
 
     def theme(self, agent: str) -> Theme | None:
         """Return the ordinary theme of an agent, None when its rows are kept in a governed one."""

@@ -43,7 +43,9 @@ class RecordPreparing:
             case ArchivedTurn():
                 return self._turn(record)
             case ArchivedSession():
-                return replace(record, session=_named(record.session, "session"), parent=session_name(record.parent))
+                return replace(
+                    record, session=self._session(record.session), parent=self._preparing.session(record.parent)
+                )
             case ArchivedDelegation():
                 return self._delegation(record)
             case ArchivedChange():
@@ -56,7 +58,7 @@ class RecordPreparing:
             record,
             content=self._preparing.fitting(record.content),
             tool=self._name(record.tool),
-            session=session_name(record.session),
+            session=self._preparing.session(record.session),
             source=session_name(record.source),
             metadata=self._preparing.metadata(record.metadata),
         )
@@ -66,8 +68,8 @@ class RecordPreparing:
             raise InvalidInput("the content is empty: there is nothing to remember", field="content")
         return replace(
             record,
-            session=_named(record.session, "session"),
-            parent=session_name(record.parent),
+            session=self._session(record.session),
+            parent=self._preparing.session(record.parent),
             speaker=self._name(record.speaker),
             content=said,
             metadata=self._preparing.metadata(record.metadata),
@@ -76,9 +78,9 @@ class RecordPreparing:
     def _delegation(self, record: ArchivedDelegation) -> ArchivedDelegation:
         return replace(
             record,
-            session=session_name(record.session),
+            session=self._preparing.session(record.session),
             child_theme=_no_contact(self._name(record.child_theme), "child_theme"),
-            child_session=session_name(record.child_session),
+            child_session=self._preparing.session(record.child_session),
             task=self._text(record.task),
             result=self._text(record.result),
         )
@@ -91,10 +93,16 @@ class RecordPreparing:
             target=self._name(record.target) or "",
             origin=self._name(record.origin) or "",
             tool=self._name(record.tool),
-            session=session_name(record.session),
+            session=self._preparing.session(record.session),
             reason=self._short(record.reason, REASON_MAX_CHARS),
             metadata=None if record.metadata is None else self._preparing.metadata(record.metadata),
         )
+
+    def _session(self, name: str) -> str:
+        """Return the session that a host's id stands for, as live writes keep it, whatever the id looks like."""
+        if (session := self._preparing.session(name)) is None:
+            raise InvalidInput("the field 'session' has no usable value", field="session")
+        return session
 
     def _text(self, content: str) -> str:
         return self._preparing.text(content, TEXT_MAX_CHARS)
@@ -104,13 +112,6 @@ class RecordPreparing:
 
     def _short(self, text: str | None, max_chars: int) -> str | None:
         return None if text is None else self._preparing.text(text, max_chars) or None
-
-
-def _named(name: str, field: str) -> str:
-    """Return the session that a host's id stands for, as live writes keep it, whatever the id looks like."""
-    if (session := session_name(name)) is None:
-        raise InvalidInput(f"the field '{field}' has no usable value", field=field)
-    return session
 
 
 def _no_contact(name: str | None, field: str) -> str | None:
