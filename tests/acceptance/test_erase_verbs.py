@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import anyio
 import asyncpg
@@ -58,9 +60,38 @@ async def filled(settle: float = 60) -> None:
         await memory.services.sealing.seal()
 
 
+AN_AGENT: Final = """
+import sys
+from hermes_memory import Settings
+from hermes_memory.bootstrap.home import open_local_half
+half = open_local_half(Settings())
+half.spool.status()
+print("open", flush=True)
+sys.stdin.read()
+print(half.spool.status().dead, flush=True)
+"""
+
+
+@pytest.fixture
+def agent(served: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own that has the spool of the home open all the time."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", AN_AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
+        process.kill()
+
+
+def spooled_in(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in (home / "hermes-memory" / "spool").iterdir())
+
+
 @pytest.mark.usefixtures("served")
 def test_a_person_is_erased_from_home_and_database_and_the_certificate_shows_it(
-    database: Installation, home: Path, command: Command
+    database: Installation, home: Path, command: Command, agent: subprocess.Popen[str]
 ) -> None:
     anyio.run(filled)
     half = open_local_half(Settings())
@@ -72,8 +103,10 @@ def test_a_person_is_erased_from_home_and_database_and_the_certificate_shows_it(
     arguments = ("erase", "--subject", f"whatsapp:{PHONE}", "--admin-dsn", database.admin_dsn)
     preview = expect(command(*arguments, "--json"), WORK_REMAINS)
     text = expect(command(*arguments), WORK_REMAINS)
+    before = spooled_in(home)
     done = expect(command(*arguments, "--execute", "--json"), DONE)
-    spooled = b"".join(path.read_bytes() for path in (home / "hermes-memory" / "spool").iterdir())
+    spooled, agent_runs = spooled_in(home), agent.poll() is None
+    goes_on = agent.communicate(timeout=60)[0]
     nothing = expect(command(*arguments), DONE)
     verified = expect(command("history", "verify", "--admin-dsn", database.admin_dsn), DONE)
     doctor = command("doctor", "--json")
@@ -91,7 +124,9 @@ def test_a_person_is_erased_from_home_and_database_and_the_certificate_shows_it(
     for printed in (preview.out, text.out, done.out, doctor.out):
         assert PHONE not in printed
     assert b"it stays" in spooled
-    assert f"{TEST_WORDS} waits".encode() not in spooled
+    assert f"{TEST_WORDS} is the code".encode() in before
+    assert TEST_WORDS.encode() not in spooled
+    assert (agent_runs, goes_on) == (True, "0\n")
     assert anyio.run(words_left, database, TEST_WORDS, ana.hex(), PHONE) == []
 
 

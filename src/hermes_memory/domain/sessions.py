@@ -49,9 +49,7 @@ class SessionNames:
     def __call__(self, value: object) -> SessionId | None:
         """Return the name under which the session is kept that a host's id stands for; None when it names none."""
         name = session_name(value)
-        if name is None or not (tells_a_contact(name) or _holds_one(name, self.contacts)):
-            return name
-        return _hidden(self.secret, name)
+        return None if name is None else _kept(self.secret, self.contacts, name)
 
     def hidden(self, value: object) -> SessionId | None:
         """Return the name under which the session would be kept if the id told of a contact."""
@@ -102,6 +100,11 @@ def _holds(flat: str, part: str) -> bool:
 
 
 @lru_cache(maxsize=1_024)
+def _kept(secret: bytes, contacts: frozenset[str], name: SessionId) -> SessionId:
+    # Asked at every write: looking a name over takes as long as accepting one.
+    return _hidden(secret, name) if tells_a_contact(name) or _holds_one(name, contacts) else name
+
+
 def _hidden(secret: bytes, name: str) -> SessionId:
     if _HIDDEN.fullmatch(name):
         return SessionId(name)
