@@ -196,7 +196,7 @@ async def test_a_change_that_several_memories_fit_touches_none(memory: Memory, d
     await desk.remember("launch two")
     removal = parts.acceptor.remove(desk.caller, BySubstring(target=Target.MEMORY, text="launch"), origin=Origin.USER)
     with pytest.raises(Ambiguous):
-        await desk._effect(removal, None)
+        await desk._commits.effect(removal, None)
 
     assert len(await desk.profile()) == 2
 
@@ -204,7 +204,7 @@ async def test_a_change_that_several_memories_fit_touches_none(memory: Memory, d
 async def test_a_memory_that_is_gone_before_it_can_be_returned_is_told_so(desk: View, parts: InProcess) -> None:
     outcome = Outcome(operation=parts.acceptor._stamp(desk.caller, Origin.USER, None).operation, effect=Effect.STORED)
     with pytest.raises(NotVisible, match="meanwhile"):
-        await desk._stored(outcome, None)
+        await desk._commits.stored(outcome, None)
 
 
 async def test_what_the_database_refuses_for_good_is_an_error_with_its_reason(desk: View, parts: InProcess) -> None:

@@ -29,13 +29,19 @@ def public_objects() -> Iterator[tuple[str, Any]]:
             yield f"{module}.{name}", getattr(importlib.import_module(module), name)
 
 
+def members(found: type) -> dict[str, object]:
+    """Return what a class has of its own, and of those of ours that it is made of."""
+    ours = [part for part in reversed(found.__mro__) if part.__module__.startswith("hermes_memory.")]
+    return {name: value for part in ours for name, value in vars(part).items()}
+
+
 def callables() -> Iterator[tuple[str, Callable[..., object]]]:
     """The public functions, and the public methods of public classes, each with the name it is found under."""
     for name, found in public_objects():
         if inspect.isfunction(found):
             yield name, found
         elif inspect.isclass(found) and found.__module__.startswith("hermes_memory."):
-            for method, value in vars(found).items():
+            for method, value in members(found).items():
                 if inspect.isfunction(value) and not method.startswith("_"):
                     yield f"{name}.{method}", value
 
@@ -43,7 +49,7 @@ def callables() -> Iterator[tuple[str, Callable[..., object]]]:
 def properties() -> Iterator[tuple[str, property]]:
     for name, found in public_objects():
         if inspect.isclass(found) and found.__module__.startswith("hermes_memory."):
-            for attribute, value in vars(found).items():
+            for attribute, value in members(found).items():
                 if isinstance(value, property) and not attribute.startswith("_"):
                     yield f"{name}.{attribute}", value
 
@@ -82,7 +88,7 @@ def test_what_is_told_of_a_public_call_is_of_arguments_it_has(name: str, found: 
 def test_a_call_that_waits_for_the_database_says_how_it_fails(call: type) -> None:
     waiting = {
         name: value
-        for name, value in vars(call).items()
+        for name, value in members(call).items()
         if inspect.isfunction(value) and not name.startswith("_") and "timeout" in inspect.signature(value).parameters
     }
 
@@ -128,7 +134,7 @@ def _signatures(found: type) -> dict[str, str]:
     """Return the parameters of the public calls by name; what a call returns differs by `View` and `SyncView` alone."""
     return {
         name: ", ".join(f"{parameter}" for parameter in list(inspect.signature(value).parameters.values())[1:])
-        for name, value in vars(found).items()
+        for name, value in members(found).items()
         if inspect.isfunction(value) and not name.startswith("_")
     }
 

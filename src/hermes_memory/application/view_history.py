@@ -1,0 +1,88 @@
+"""What became of memories, and taking the last change of one back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from hermes_memory.application.arguments import require_limit, row_named
+from hermes_memory.application.undo import last_change, take_back
+from hermes_memory.application.view_standpoint import Standpoint
+from hermes_memory.domain.errors import Outdated
+from hermes_memory.domain.history import Change, ChangeKind
+from hermes_memory.domain.model import Entry, OperationId, Origin, RowId, Scope
+from hermes_memory.domain.operations import Effect
+
+
+class LookingBack(Standpoint):
+    """Tells of changes and undoes them. An undo is a write like any other, and is told of in turn."""
+
+    async def history(
+        self,
+        row: RowId | UUID | None = None,
+        *,
+        scope: str | Scope = "current",
+        limit: int = 50,
+        timeout: float | None = None,
+    ) -> Sequence[Change]:
+        """Tell what became of a memory, or of all of a scope, newest change first.
+
+        A memory that was forgotten has its history still, until that is erased. Turns never change and have none.
+        What another theme has changed or forgotten is not told, also where its memories may be read.
+
+        Args:
+            row: The memory; without one all changes of the scope are told.
+
+        Raises:
+            NotVisible: There never was such a memory, or the caller may not see its past: the two look alike.
+            InvalidInput: An argument is unusable.
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `recall`.
+        """
+        require_limit(limit, most=1000)
+        named = None if row is None else row_named(row)
+        where = self._scope(scope)
+        caller, left = await self._reads.begin(self._reads.seconds(timeout))
+        if named is None:
+            return await self._services.past.recent(caller, where, limit=limit, timeout=left)
+        return await self._services.past.of_row(caller, named, limit=limit, timeout=left)
+
+    async def undo(
+        self,
+        name: RowId | OperationId | UUID,
+        *,
+        reason: str | None = None,
+        origin: Origin = Origin.USER,
+        timeout: float | None = None,
+    ) -> Entry | None:
+        """Take the last change of a memory of the caller's own theme back.
+
+        It is a change of its own and can be undone again. What was forgotten comes back under a new id.
+
+        Args:
+            name: The memory, or the write that changed it last.
+            reason: Why, for the history.
+
+        Returns:
+            The memory as it stands now, None when what was undone had added it.
+
+        Raises:
+            NotVisible: There is no such memory or write, it is not the caller's to change, or its text was erased.
+            Outdated: The memory was changed again since; the message says what to undo first.
+            InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
+        """
+        self._commits.seconds(timeout)
+        left = await self._reads.clear(self._reads.seconds(timeout))
+        change, changes = await last_change(self._services.past, self.caller, row_named(name), timeout=left)
+        operation = await self._services.spool.call(
+            lambda: take_back(
+                self._services.acceptor,
+                self.caller,
+                changes,
+                origin=origin,
+                reason=f"undoes {change.operation}" + (f": {reason}" if reason else ""),
+            )
+        )
+        outcome = await self._commits.outcome(operation, timeout)
+        if outcome.effect is Effect.NOT_FOUND:
+            raise Outdated("the memory was changed by somebody else meanwhile: look at it again")
+        return None if change.kind is ChangeKind.ADDED else await self._commits.stored(outcome, timeout)
