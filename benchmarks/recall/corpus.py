@@ -7,7 +7,8 @@ A file is a theme, a line one thing:
     NUMBER ROLE [SPEAKER] | text            a turn of the session, named SESSION.NUMBER
     ask CATEGORY ID[,ID] | question         the ids are those of the rows that answer
     correction NEWER OLDER | question       the newer one answers, and stands above the older
-    nothing | question                      nothing stored answers
+    nothing | question                      nothing stored answers, or is about that matter at all
+    near | question                         nothing stored answers, though it is about what the theme is about
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def _theme(path: Path) -> Theme:
             case ["correction", newer, older]:
                 answers = frozenset({newer})
                 theme.questions.append(Question(category="correction", text=text, answers=answers, outdated=older))
-            case ["nothing"]:
-                theme.questions.append(Question(category="nothing", text=text, answers=frozenset()))
+            case ["nothing" | "near" as category]:
+                theme.questions.append(Question(category=category, text=text, answers=frozenset()))
             case _:
                 raise ValueError(f"{path.name}:{number}: cannot be read")
     _check(theme)

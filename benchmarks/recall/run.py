@@ -89,13 +89,13 @@ async def measure(embedder: str, directory: Path) -> dict[str, Any]:
 
 def summary(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the mean figures by category, and those of the floors."""
-    answered = [one for one in asked if one["category"] != "nothing"]
+    answered = [one for one in asked if "top" not in one]
     groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in answered:
         groups[one["category"]].append(one)
         groups["all"].append(one)
     names = ("recall@1", "recall@5", "recall@10", "mrr")
-    nothing = [one["top"] for one in asked if one["category"] == "nothing"]
+    nothing, near = ([one["top"] for one in asked if one["category"] == name] for name in ("nothing", "near"))
     return {
         "by_category": {
             name: {"n": len(group), **{figure: fmean(one[figure] for one in group) for figure in names}}
@@ -103,9 +103,11 @@ def summary(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
         },
         "correction_above": fmean(one["above"] for one in answered if "above" in one),
         "nothing": len(nothing),
+        "near": len(near),
         "floors": {
             floor: {
                 "stopped": fmean(top < floor for top in nothing),
+                "near_stopped": fmean(top < floor for top in near),
                 "lost": fmean(one["best"] < floor for one in answered),
             }
             for floor in (DEFAULT_FLOOR, UNASKED_FLOOR)
@@ -126,9 +128,11 @@ def page(results: dict[str, Any]) -> str:
         figures = (own["recall@1"], own["recall@5"], own["recall@10"], own["mrr"], wide["recall@5"])
         lines.append(f"| {described} | {own['n']} | " + " | ".join(f"{figure:.2f}" for figure in figures) + " |")
     lines += ["", f"The correction stands above what it corrects in {within['correction_above']:.0%} of the pairs.", ""]
-    lines += ["| Floor | Questions about nothing stored, stopped | True answers lost |", "|---:|---:|---:|"]
+    asked = f"{within['nothing']} questions about nothing stored", f"{within['near']} about its subject, unanswered"
+    lines += [f"| Floor | {asked[0]}, stopped | {asked[1]}, stopped | True answers lost |", "|---:|---:|---:|---:|"]
     for floor, found in within["floors"].items():
-        lines.append(f"| {floor:g} | {found['stopped']:.0%} | {found['lost']:.0%} |")
+        figures = (found["stopped"], found["near_stopped"], found["lost"])
+        lines.append(f"| {floor:g} | " + " | ".join(f"{figure:.0%}" for figure in figures) + " |")
     return "\n".join(lines)
 
 

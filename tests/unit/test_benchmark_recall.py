@@ -26,7 +26,7 @@ def test_the_corpus_has_six_themes_with_notes_and_sessions_and_questions_of_ever
     for theme in corpus:
         assert {memory.session is None for memory in theme.memories} == {True, False}
         kinds = Counter(question.category for question in theme.questions)
-        assert kinds.keys() == {"fact", "identifier", "session", "other", "correction", "nothing"}
+        assert kinds.keys() == {"fact", "identifier", "session", "other", "correction", "nothing", "near"}
 
 
 def test_a_question_about_a_row_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_memory.adapters.inmemory.embedder import HashingEmbedder, hashed_vector
-from hermes_memory.application.calibration import CosineLevels, levels, measure
+from hermes_memory.application.calibration import LEAST_DISTANCE, levels, measure
 from hermes_memory.application.calibration_texts import PARAPHRASES
 from hermes_memory.domain.errors import EmbeddingRejected
 
@@ -78,7 +78,26 @@ async def test_questions_and_stored_texts_are_embedded_as_recall_embeds_them() -
 
 
 def test_the_levels_are_the_means_beside_and_on_the_diagonal() -> None:
-    assert levels([(1.0, 0.0), (0.0, 1.0)], [(3.0, 4.0), (0.0, 2.0)]) == pytest.approx(CosineLevels(0.4, 0.8))
+    unrelated, related = levels([(1.0, 0.0), (0.0, 1.0)], [(4.0, 3.0), (3.0, 4.0)])
+
+    assert (unrelated, related) == pytest.approx((0.6, 0.8))
+
+
+def test_where_unrelated_texts_spread_widely_the_upper_level_is_raised() -> None:
+    asked = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]
+    stored = [_of_length_one(0.6, 0.45), _of_length_one(0.55, 0.6)]
+
+    assert levels(asked, stored) == pytest.approx((0.5, 0.5 + LEAST_DISTANCE * 0.05))
+
+
+def _of_length_one(first: float, second: float) -> tuple[float, ...]:
+    return first, second, math.sqrt(1 - first**2 - second**2)
+
+
+def test_a_wide_spread_does_not_hide_that_a_model_tells_nothing_apart() -> None:
+    unrelated, related = levels([(1.0, 0.0), (0.0, 1.0)], [(1.0, 2.0), (5.0, 1.0)])
+
+    assert related < unrelated
 
 
 vectors = st.lists(st.tuples(*[st.floats(0.1, 10.0)] * 3), min_size=2, max_size=6)

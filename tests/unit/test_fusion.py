@@ -97,7 +97,8 @@ def total(ranked: Ranked) -> float:
 def test_the_parts_the_ceiling_and_the_support_make_the_score() -> None:
     weights = RankingWeights()
     candidates = [holding(turn(number, position=number), number % 4, cosine=0.5) for number in range(5)]
-    best = 1 + 0.6  # both words, and a cosine of 0.5 on the scale from 0.2 to 0.7
+    bulk = (4 * 0.2 + 5 * 0.5) / (4 + 5)  # where five rows alike lie, the model's own level counting for four
+    best = 1 + (0.5 - bulk) / (0.7 - bulk)  # both words, and a cosine of 0.5
 
     for ranked in fused(*candidates, text(entry(9), 0.3)):
         assert ranked.support == pytest.approx(best / 2)
@@ -227,9 +228,27 @@ def test_an_answer_with_nothing_to_stand_on_scores_low_even_at_its_best_row() ->
     weak = fused(holding(entry(1), DATE, cosine=0.25))
     strong = fused(holding(entry(1), DATE, cosine=0.25), holding(entry(2), LAUNCH | DATE, cosine=0.7))
 
-    assert weak[0].support == pytest.approx((1 - SHARE_OF_LAUNCH + 0.1) / 2)
+    bulk = (4 * 0.2 + 0.25) / (4 + 1)
+    meaning = (0.25 - bulk) / (0.7 - bulk)
+    assert weak[0].support == pytest.approx((1 - SHARE_OF_LAUNCH + meaning) / 2)
     assert strong[0].support == pytest.approx(1)
     assert weak[0].score < strong[1].score * 0.6
+
+
+def test_a_row_that_is_as_near_as_all_others_supports_an_answer_less_than_one_that_stands_out() -> None:
+    company = [holding(entry(number), 0, cosine=0.3) for number in range(2, 32)]
+    far = [holding(entry(number), 0, cosine=0.15) for number in range(2, 32)]
+    alike, apart = fused(holding(entry(1), 0, cosine=0.4), *company), fused(holding(entry(1), 0, cosine=0.4), *far)
+
+    assert alike[0].parts == apart[0].parts
+    assert alike[0].score < apart[0].score * 0.9
+
+
+def test_words_support_an_answer_however_near_the_bulk_is() -> None:
+    company = [holding(entry(number), 0, cosine=0.6) for number in range(2, 32)]
+    best, *_ = fused(holding(entry(1), LAUNCH | DATE, cosine=0.6), *company)
+
+    assert best.support == pytest.approx((1 + (0.6 - 0.45) / (0.7 - 0.45)) / 2)
 
 
 def test_an_entry_and_a_turn_of_a_fitting_conversation_compete_on_equal_terms() -> None:

@@ -127,6 +127,28 @@ def test_a_query_is_distinct_and_loses_its_stop_words_in_several_languages() -> 
     assert analyzer.query_lexemes("Когда у нас запуск?") == ("запуск",)
 
 
+@pytest.mark.parametrize(
+    ("question", "lexemes"),
+    [
+        ("明天北京的气温是多少？", ("明天", "天北", "北京", "京的", "的气", "气温", "温是")),
+        ("为什么第三批产品会发烫？", ("第三", "三批", "批产", "产品", "品会", "会发", "发烫")),
+        ("スタジオはどこですか。", ("スタ", "タジ", "ジオ", "オは")),
+        ("猫ですか", ("猫で",)),
+        ("어디에서 회의합니까?", ("회의",)),
+        ("酒吧在哪里", ("酒吧", "吧在")),
+    ],
+)
+def test_a_query_loses_the_phrases_that_only_ask_in_scripts_without_spaces(
+    question: str, lexemes: tuple[str, ...]
+) -> None:
+    assert analyzer.query_lexemes(question) == lexemes
+
+
+@pytest.mark.parametrize("question", ["为什么？", "いつですか", "무엇입니까?"])
+def test_a_query_that_only_asks_keeps_its_pairs(question: str) -> None:
+    assert analyzer.query_lexemes(question) == tuple(dict.fromkeys(analyzer.analyze(question)))
+
+
 def test_a_query_of_stop_words_alone_keeps_them() -> None:
     assert analyzer.query_lexemes("Who is it?") == ("who", "is", "it")
 

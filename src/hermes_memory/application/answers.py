@@ -101,7 +101,8 @@ class Trace:
         generation: The embedding generation that it was compared with.
         placed: All candidates in their final order.
         ceiling: What the sum of the parts is divided by.
-        support: How much the best row has of its own, 0 to 1; None without a candidate, and where ranks were fused.
+        support: How much the best row has of its own, above what the bulk of the candidates has, 0 to 1; None without a
+            candidate, and where ranks were fused.
         timings: Seconds by stage.
         problems: What degraded the answer, one sentence each.
     """

@@ -3,6 +3,11 @@
 Models differ in how they use the scale: one puts any two texts between .7 and .9, another between -.1 and .5. So a
 fixed threshold or weight fits one model only. Two levels measured once per generation make cosines comparable: where
 unrelated texts lie on average, and where texts lie that say the same.
+
+How far the two lie apart means little by itself: what tells them apart is the distance beside the spread of unrelated
+texts (the sensitivity index d' of signal detection; Green and Swets, "Signal Detection Theory and Psychophysics",
+1966). Under a model whose unrelated texts spread widely in the little room that it uses, some of them lie near by
+chance. There the upper level is raised, so that a cosine counts for no more than it tells.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from operator import mul
-from statistics import fmean
+from statistics import fmean, pstdev
 from typing import Final, NamedTuple
 
 import anyio
@@ -21,10 +26,12 @@ from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected, 
 from hermes_memory.ports.embedding import Embedder
 
 QUESTIONS_AT_ONCE: Final = 4
+LEAST_DISTANCE: Final = 5.0
+"""Spreads of unrelated texts between the two levels at least."""
 
 
 class CosineLevels(NamedTuple):
-    """Mean cosines under one model, each from -1 to 1, `unrelated` below `related`."""
+    """What cosines mean under one model, each from -1 to 1: `unrelated` lies below `related`."""
 
     unrelated: float
     related: float
@@ -80,20 +87,22 @@ async def _asked(embedder: Embedder, questions: Sequence[str], timeout: float) -
 def levels(asked: Sequence[Sequence[float]], stored: Sequence[Sequence[float]]) -> CosineLevels:
     """Return the mean cosines over all pairs of different place, and over those of the same place.
 
-    >>> levels([(1.0, 0.0), (0.0, 1.0)], [(3.0, 4.0), (0.0, 2.0)])
-    CosineLevels(unrelated=0.4, related=0.8)
+    The second is at least `LEAST_DISTANCE` standard deviations of the former above their mean, and 1 at most, unless it
+    lies below it: then the model does not tell anything apart.
+
+    >>> levels([(1.0, 0.0), (0.0, 1.0)], [(4.0, 3.0), (3.0, 4.0)])
+    CosineLevels(unrelated=0.6, related=0.8)
 
     Args:
         asked: At least two vectors, none of them zero.
         stored: As many vectors of the same length.
     """
     table = [[_cosine(one, other) for other in stored] for one in asked]
-    return CosineLevels(
-        unrelated=fmean(
-            cosine for row, line in enumerate(table) for column, cosine in enumerate(line) if row != column
-        ),
-        related=fmean(table[place][place] for place in range(len(table))),
-    )
+    beside = [cosine for row, line in enumerate(table) for column, cosine in enumerate(line) if row != column]
+    unrelated, related = fmean(beside), fmean(table[place][place] for place in range(len(table)))
+    if unrelated < related:
+        related = max(related, min(unrelated + LEAST_DISTANCE * pstdev(beside, unrelated), 1.0))
+    return CosineLevels(unrelated=unrelated, related=related)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -90,7 +90,8 @@ class Explanation:
         candidates: How many rows each leg found, by its name.
         fates: How many candidates met which fate.
         ceiling: The highest sum of parts there can be.
-        support: How much the best candidate has of its own, 0 to 1: how good the answer is as a whole.
+        support: How much the best candidate has of its own, above what the bulk of the candidates has, 0 to 1: how
+            good the answer is as a whole.
         verdicts: The best-ranked candidates.
         left_out: How many more there were.
         timings: Seconds by stage.

@@ -92,7 +92,7 @@ def _because(trace: Trace, verdict: Verdict) -> str:
 def _fate(trace: Trace, verdict: Verdict) -> str:
     match verdict.fate:
         case Fate.FLOOR:
-            return f"its score of {verdict.score:.3f} is below the floor of {trace.floor:g}"
+            return f"its score of {verdict.score:.3f} is below the floor of {trace.floor:g}{_nothing_fits(trace)}"
         case Fate.LIMIT:
             return f"it is number {verdict.rank} of the candidates, beyond the limit of {trace.limit}"
         case Fate.BUDGET:
@@ -103,6 +103,12 @@ def _fate(trace: Trace, verdict: Verdict) -> str:
             return "the prompt holds it already"
         case _:
             return f"{verdict.fate} as number {verdict.rank} of the candidates"
+
+
+def _nothing_fits(trace: Trace) -> str:
+    if trace.support is None or any(placed.fate is Fate.RETURNED for placed in trace.placed):
+        return ""
+    return f", as are all: no memory stands out for this question (support {trace.support:.3f})"
 
 
 def _rank_in(leg: Mapping[RowId, float], row: RowId) -> int | None:

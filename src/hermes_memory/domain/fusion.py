@@ -5,9 +5,10 @@ which a rank does not. A turn also has what was said around it, because an answe
 question. An entry has no surroundings and is taken as its own, so that neither kind crowds out the other.
 
 How good the answer is as a whole is another matter than which row of it is best: it is told by the row that has most of
-its own. A score is the geometric mean of the two, so that a row stands out only in an answer that has something to
-stand on. That retrieval shows by its own scores whether it found anything is the ground of query performance
-prediction (Carmel and Yom-Tov, "Estimating the Query Difficulty for Information Retrieval", 2010).
+its own, above what the bulk of the found rows has in meaning (see `hermes_memory.domain.support`). A score is the
+geometric mean of the two, so that a row stands out only in an answer that has something to stand on. That retrieval
+shows by its own scores whether it found anything is the ground of query performance prediction (Carmel and Yom-Tov,
+"Estimating the Query Difficulty for Information Retrieval", 2010).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from hermes_memory.domain.asking import NOTHING, Asked, only_asks
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.coverage import Covered, Found, Place, coverage
 from hermes_memory.domain.model import Row, RowId, SessionId, Subject, Theme, Turn
+from hermes_memory.domain.support import raised
 from hermes_memory.domain.telling import tells_number, tells_time
 from hermes_memory.domain.weights import CosineCalibration, RankingWeights, best_own
 
@@ -66,7 +68,8 @@ class Ranked:
         score: 0 to 1; see `score_of`.
         parts: What went into the score, by name, for explanations.
         decay: What age left of the score, a factor from 0 to 1.
-        support: How much the best row of the answer has of its own, 0 to 1; None where ranks were fused.
+        support: How much the best row of the answer has of its own, above what the bulk of the found rows has, 0 to 1;
+            None where ranks were fused.
         copies: How many rows with the same text it stands for, itself included.
         collapsed: The ids of the other ones.
         superseded_by: A newer row that seems to correct this one, or None.
@@ -118,7 +121,7 @@ def fuse_scores(
     talks = _talks(places, signals)
     best = max((one.own for one in signals), default=0.0)
     hints = _Hints(weights, best, asked, asked.names({_speaker(candidate.row) for candidate in candidates}))
-    support = best / best_own(with_cosine=with_cosine)
+    support = _support(candidates, signals, calibration, with_cosine=with_cosine)
     ceiling = weights.ceiling(with_cosine=with_cosine)
     ranked = []
     for candidate, place, one in zip(candidates, places, signals, strict=True):
@@ -133,6 +136,19 @@ def fuse_scores(
         score = min(score_of(parts, ceiling=ceiling, support=support, decay=decay), 1.0)
         ranked.append(Ranked(row=row, score=score, parts=parts, decay=decay, support=support))
     return ranked
+
+
+def _support(
+    candidates: Sequence[Candidate], signals: Sequence[_Signals], calibration: CosineCalibration, *, with_cosine: bool
+) -> float:
+    """Return what the best row has of its own as a share of the most there can be, above what the bulk has."""
+    above = raised(calibration, [candidate.cosine for candidate in candidates])
+    best = 0.0
+    for candidate, one in zip(candidates, signals, strict=True):
+        if one.own > best:  # above the bulk no row has more than above the level of the model
+            own = one.own if candidate.cosine is None else one.words + above(candidate.cosine)
+            best = max(best, own)
+    return best / best_own(with_cosine=with_cosine)
 
 
 class _Signals(NamedTuple):

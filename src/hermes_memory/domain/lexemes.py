@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from itertools import chain, islice, pairwise
 from typing import Final, TypeAlias
 
+from hermes_memory.domain.asking_phrases import telling_pieces
 from hermes_memory.domain.characters import fold
 from hermes_memory.domain.model import Row, Turn
 from hermes_memory.domain.stop_words import STOP_WORDS
@@ -113,13 +114,15 @@ class Analyzer:
     def query_lexemes(self, text: str) -> tuple[str, ...]:
         """Return the distinct lexemes of a query in order, at most `MAX_QUERY_LEXEMES`.
 
-        Stop words are left out unless nothing else remains. Of a text over `MAX_QUERY_CHARACTERS` only the beginning
-        and the end count, because a question stands before or after what is pasted with it. When there are too many
-        lexemes, long ones stay, which tell most, words and identifiers in equal parts.
+        Stop words, and phrases that only ask in scripts without spaces, are left out unless nothing else remains. Of a
+        text over `MAX_QUERY_CHARACTERS` only the beginning and the end count, because a question stands before or after
+        what is pasted with it. When there are too many lexemes, long ones stay, which tell most, words and identifiers
+        in equal parts.
         """
-        tokens = list(dict.fromkeys(_tokens(head_and_tail(text))))
-        telling = [token for token in tokens if not _is_stop(token)]
-        return tuple(dict.fromkeys(_lexeme(self.stem, token) for token in _most_telling(telling or tokens)))
+        asked = head_and_tail(text)
+        telling = list(dict.fromkeys(token for token in _asked_tokens(asked) if not _is_stop(token)))
+        tokens = telling or list(dict.fromkeys(_tokens(asked)))
+        return tuple(dict.fromkeys(_lexeme(self.stem, token) for token in _most_telling(tokens)))
 
     def _lexemes_of(self, piece: str) -> Iterable[str]:
         return self._remembered(piece) if len(piece) <= MAX_CACHED_CHARACTERS else _lexemes(self.stem, piece)
@@ -207,6 +210,15 @@ def _all_lexemes(stem: Stem, piece: str) -> tuple[str, ...]:
 def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(fold(text)):
         yield from _tokens_of(match[0])
+
+
+def _asked_tokens(text: str) -> Iterator[_Token]:
+    """Take a question apart, without the phrases that only ask."""
+    for match in _TOKEN.finditer(fold(text)):
+        if _UNSPACED_RUN.match(match[0]):
+            yield from chain.from_iterable(map(_pairs, telling_pieces(match[0])))
+        else:
+            yield from _tokens_of(match[0])
 
 
 def _tokens_of(piece: str) -> Iterator[_Token]:

@@ -1,0 +1,56 @@
+"""What is unrelated to a question begins where the bulk of what was found lies."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_memory.domain.support import NEAREST, raised
+from hermes_memory.domain.weights import CosineCalibration
+
+WIDE = CosineCalibration(unrelated=0.0, related=0.8)
+
+
+def test_the_bulk_counts_for_more_the_more_of_it_there_is() -> None:
+    few, many = raised(WIDE, [0.2] * 4), raised(WIDE, [0.2] * 46)
+
+    assert few.unrelated == pytest.approx(0.1)
+    assert many.unrelated == pytest.approx(0.2 * 46 / 50)
+    assert few.related == many.related == WIDE.related
+
+
+def test_one_row_alone_does_not_hide_itself() -> None:
+    assert raised(WIDE, [0.7])(0.7) > 0.8
+
+
+def test_a_few_rows_that_fit_do_not_move_the_bulk() -> None:
+    company = [0.1 + number / 1_000 for number in range(60)]
+
+    assert raised(WIDE, [*company, 0.6, 0.7, 0.75]).unrelated == pytest.approx(
+        raised(WIDE, company).unrelated, abs=0.01
+    )
+
+
+def test_a_memory_of_one_matter_alone_does_not_hide_what_it_says_about_it() -> None:
+    assert raised(WIDE, [0.75] * 100).unrelated == pytest.approx(0.4)
+
+
+def test_what_only_the_words_have_found_beyond_the_nearest_does_not_lower_the_bulk() -> None:
+    nearest = [0.3] * NEAREST
+
+    assert raised(WIDE, [*nearest, *([-0.2] * 200)]) == raised(WIDE, nearest)
+
+
+def test_a_question_far_from_all_is_left_at_the_level_of_the_model() -> None:
+    assert raised(WIDE, [-0.3] * 50) == WIDE
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True, allow_infinity=True)), max_size=120))
+def test_whatever_the_cosines_are_it_stays_a_calibration_between_the_levels(cosines: list[float | None]) -> None:
+    found = raised(WIDE, cosines)
+
+    assert WIDE.unrelated <= found.unrelated <= 0.4
+    assert all(0 <= found(cosine) <= 1 for cosine in cosines if cosine is None or not math.isnan(cosine))
