@@ -58,6 +58,8 @@ class _Gathered:
 
     Attributes:
         text_alone: Whether the question has no vector, and gets none any more.
+        left_out: Scores of rows that only the vector leg has found, by the words they hold; those of the text leg have
+            theirs.
         comparing: Whether cosines were asked for of rows that only the text leg has found.
     """
 
@@ -68,6 +70,7 @@ class _Gathered:
     generation: Generation | None = None
     near: Sequence[VectorHit] | None = None
     cosines: Mapping[RowId, float] | None = None
+    left_out: Mapping[RowId, OwnScore] | None = None
     comparing: bool = False
     withheld: Sequence[RowId] = ()
     problems: list[Degradation] = field(default_factory=list)
@@ -237,7 +240,7 @@ class Recall:
         missing = [hit.row.id for hit in gathered.text.hits if hit.row.id not in have]
         started = time.monotonic()
         if missing:
-            legs.start_soon(self._analyse_left_out, gathered)  # begins when the database has been asked
+            legs.start_soon(self._score_left_out, gathered)  # begins when the database has been asked
             with self._telemetry.timed(Timing.RECALL_COSINES):
                 gathered.cosines = await look.cosines(missing, gathered.vector, generation=gathered.compared_with)
             gathered.timings["cosines"] = time.monotonic() - started
@@ -282,14 +285,18 @@ class Recall:
             self._generation_until = time.monotonic() + (GENERATION_SECONDS if settled else 1.0)
         return self._generation
 
-    async def _analyse_left_out(self, gathered: _Gathered) -> None:
-        """Take the words of rows that a full text leg has left out apart, so that scoring them takes no time."""
-        statistics = _statistics(gathered)
-        if gathered.text and len(gathered.text.hits) >= self._text_candidates:
-            known = {hit.row.id for hit in gathered.text.hits}
-            for hit in gathered.near or ():
-                if hit.row.id not in known:
-                    self._own.score(hit.row, statistics)
+    async def _score_left_out(self, gathered: _Gathered) -> None:
+        gathered.left_out = self._left_out(gathered, _statistics(gathered))
+
+    def _left_out(self, gathered: _Gathered, statistics: QueryStatistics) -> Mapping[RowId, OwnScore]:
+        """Score the rows of the vector leg by their words where the text leg has had no room for all that hold some."""
+        text = gathered.text.hits if gathered.text else ()
+        if len(text) < self._text_candidates:
+            return {}
+        known = {hit.row.id for hit in text}
+        others = [hit.row for hit in gathered.near or () if hit.row.id not in known]
+        scored = {row.id: self._own.score(row, statistics) for row in others}
+        return {key: score for key, score in scored.items() if score.bm25 > 0}
 
     @property
     def _text_candidates(self) -> int:
@@ -309,10 +316,7 @@ class Recall:
         cosines = {**_by_cosine(gathered.near or ()), **(gathered.cosines or {})}
         rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in text}
         rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
-        if len(scores) >= self._text_candidates:
-            # Without room to spare, the text leg has left out rows that hold words of the query as well.
-            left_out = {key: self._own.score(row, statistics) for key, row in rows.items() if key not in scores}
-            scores.update({key: score for key, score in left_out.items() if score.bm25 > 0})
+        scores.update(self._left_out(gathered, statistics) if gathered.left_out is None else gathered.left_out)
         return [
             Candidate(row, bm25, held, cosines.get(key))
             for key, row in rows.items()

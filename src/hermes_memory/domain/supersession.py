@@ -109,15 +109,16 @@ def corrections_first(ranked: Sequence[Ranked], *, asked: Sequence[str] = ()) ->
     ordered = in_order(ranked)
     facts = [(index, fact) for index, hit in enumerate(ordered[:CORRECTING_ROWS]) if (fact := _fact(hit.row))]
     facts.sort(key=lambda fact: fact[1].when)
-    outdated = [(index, fact) for index, fact in facts if index < CORRECTED_ROWS]
     names, numbered = frozenset(asked), _numbered(asked)
+    outdated = [(index, fact, fact.stated.values & names) for index, fact in facts if index < CORRECTED_ROWS]
     scores = [hit.score for hit in ordered]
     newer_of: dict[int, RowId] = {}
     for newer, new in facts:
-        for older, old in outdated:
-            if old.when >= new.when:  # and so are all that follow
+        when = new.when
+        for older, old, named in outdated:
+            if old.when >= when:  # and so are all that follow
                 break
-            if _corrects(new, old) and not _asked_by_name(old, new, names, numbered):
+            if _corrects(new, old) and not (named and _asked_by_name(old, new, named, numbered)):
                 scores[newer] = max(scores[newer], scores[older])
                 newer_of[older] = ordered[newer].row.id
     changed = newer_of.keys() | {index for index, hit in enumerate(ordered) if hit.score != scores[index]}
@@ -136,13 +137,15 @@ def corrects(newer: Row, older: Row) -> bool:
 
 def _corrects(new: _Fact, old: _Fact) -> bool:
     """Tell whether a fact seems to state anew what an older one does."""
-    if new.stated.words.isdisjoint(old.stated.words) or new.place != old.place:
+    _, place, speaker, now = new
+    _, old_place, old_speaker, then = old
+    if now.words.isdisjoint(then.words) or place != old_place:
         return False
-    if new.speaker and old.speaker and new.speaker != old.speaker:
+    if speaker and old_speaker and speaker != old_speaker:
         return False
-    if new.stated.words == old.stated.words:
+    if now.words == then.words:
         return False
-    return _same_frame(new.stated, old.stated) or _same_topic(new.stated, old.stated)
+    return _same_frame(now, then) or _same_topic(now, then)
 
 
 def _same_frame(new: Stated, old: Stated) -> bool:
@@ -156,9 +159,9 @@ def _same_topic(new: Stated, old: Stated) -> bool:
     common = new.words & old.words
     if common <= new.values:  # two texts that share but a date or an amount need not be about the same thing
         return False
-    shared = len(common)
-    containment = shared / min(len(new.words), len(old.words))
-    jaccard = shared / (len(new.words) + len(old.words) - shared)
+    shared, words, others = len(common), len(new.words), len(old.words)
+    containment = shared / min(words, others)
+    jaccard = shared / (words + others - shared)
     if shared >= _MIN_SHARED and containment >= _TOPIC_CONTAINMENT:
         other_values = bool(new.values and old.values) and new.values.isdisjoint(old.values)
         if jaccard >= (_VALUE_JACCARD if other_values else _TOPIC_JACCARD):
@@ -174,9 +177,13 @@ def _near_enough_for_a_change(new: Stated, old: Stated, containment: float, jacc
     return containment >= _PAIRS_CHANGE_CONTAINMENT and jaccard >= _PAIRS_CHANGE_JACCARD
 
 
-def _asked_by_name(old: _Fact, new: _Fact, names: frozenset[str], numbered: Mapping[str, re.Pattern[str]]) -> bool:
-    """Tell whether the question names a thing, by identifier or number, that the old text is about and the new not."""
-    gone = (old.stated.values & names) - new.stated.words
+def _asked_by_name(old: _Fact, new: _Fact, named: frozenset[str], numbered: Mapping[str, re.Pattern[str]]) -> bool:
+    """Tell whether the question names a thing, by identifier or number, that the old text is about and the new not.
+
+    Args:
+        named: Those of the old text's values that the question names.
+    """
+    gone = named - new.stated.words
     if any(map(_is_identifier, gone)):
         return True
     return any(word in numbered and numbered[word].search(fold(old.stated.text).casefold()) for word in gone)
