@@ -108,6 +108,17 @@ def test_names_of_sessions_show_neither_secret_nor_contact() -> None:
     assert repr(SECRET) not in shown
 
 
+@pytest.mark.parametrize(
+    "name", ["AKIA" + "ABCDEFGHIJKLMNOP password=", "password=hunter2" * 40, "x" * 246 + "password="]
+)
+def test_a_name_that_lost_a_secret_stands_for_itself(name: str) -> None:
+    kept = session_name(name)
+
+    assert kept is not None
+    assert session_name(kept) == kept
+    assert "hunter2" not in kept
+
+
 @given(st.text(st.characters(), max_size=300))
 def test_a_kept_name_is_kept_as_it_is(given: str) -> None:
     assert NAMES(NAMES(given)) == NAMES(given)

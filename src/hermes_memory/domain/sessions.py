@@ -22,6 +22,8 @@ MAX_SESSION_CHARS: Final = 256
 _DIGEST_CHARS: Final = 32
 _SHORT_DIGEST_CHARS: Final = 8
 """Enough to tell the sessions of a home apart, too few to confirm a guess at a secret."""
+_ROUNDS: Final = 4
+"""A digest that comes after `password=` looks like a secret itself. A name is mended until it stands for itself."""
 _HIDDEN: Final = re.compile(r"contact~[0-9a-f]{32}")
 _ORDINARY: Final = re.compile(r"[0-9]{8}_[0-9]{6}(?:_[0-9a-f]{1,32})?|1[0-9]{9}\.[0-9]{6}")
 """How hosts name sessions by their time: such a name may have digits alone, and could be dialled."""
@@ -128,10 +130,19 @@ def session_name(value: object) -> SessionId | None:
 
 @lru_cache(maxsize=1_024)
 def _name(text: str) -> SessionId | None:
-    name = _without_secrets(scrub(text).strip())
-    if len(name) > MAX_SESSION_CHARS:
-        name = f"{name[: MAX_SESSION_CHARS - _DIGEST_CHARS - 1]}~{_digest(name)[:_DIGEST_CHARS]}"
-    return SessionId(name) if name else None
+    name = scrub(text).strip()
+    for _ in range(_ROUNDS):
+        mended = _fitting(_without_secrets(name))
+        if mended == name:
+            return SessionId(name) if name else None
+        name = mended
+    return SessionId(f"~{_digest(name)[:_DIGEST_CHARS]}")
+
+
+def _fitting(name: str) -> str:
+    if len(name) <= MAX_SESSION_CHARS:
+        return name
+    return f"{name[: MAX_SESSION_CHARS - _DIGEST_CHARS - 1]}~{_digest(name)[:_DIGEST_CHARS]}"
 
 
 def _without_secrets(name: str) -> str:
