@@ -47,11 +47,13 @@ taken as materialized (
    where f.dimension = cardinality($3::real[]) and t.distance <> 'NaN'
    order by t.distance limit {parts}),"""
 
-# Of a kind with more rows than that, nothing is looked at.
+# Of a kind with more rows than that, nothing is looked at. Of each kind the nearest are taken at once, so that the steps
+# that follow are not handed all.
 DISTANCES: Final[LiteralString] = """
-         select v.row_id, (v.embedding operator(public.<=>) (select $3::real[]::public.halfvec)) + 0 as distance
-           from hermes_memory.{vectors} v
-          where f.{kind} <= f.whole and v.agent_identity = {theme of space} and v.subject = s.subject {and of target}"""
+         (select v.row_id, (v.embedding operator(public.<=>) (select $3::real[]::public.halfvec)) + 0 as distance
+            from hermes_memory.{vectors} v
+           where f.{kind} <= f.whole and v.agent_identity = {theme of space} and v.subject = s.subject {and of target}
+           order by 2 limit {parts})"""
 
 # The same through the graph, which hands out rows nearly in order.
 APPROXIMATE: Final[LiteralString] = """,
