@@ -2,88 +2,71 @@
 
 -- Takes the postings of rows of one theme out of the text index, in one pass through the blocks of their words, and
 -- counts the rows out of the statistics. Returns the number of postings. A block keeps its best impact, which stays an
--- upper bound. The transaction holds the theme's lock (see the scrubbing of single entries). Nobody knows beforehand how
--- many postings come out of a block, and to loop over all that are wanted for each of them would take for ever: hence
--- no nested loops where they can be avoided.
+-- upper bound. The transaction holds the theme's lock (see the scrubbing of single entries).
+--
+-- A posting tells its row by its key, so each block is looked at by itself: to join blocks, or their postings, with what
+-- is wanted means to sort all of a theme. The keys are a constant to the planner, who then looks them up in a hash table.
 create function hermes_memory.scrub_rows(theme text, ids uuid[]) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_custom_plan set enable_nestloop = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   place record;
+  words text[];
   taken bigint;
   total bigint := 0;
 begin
   for place in
-    select d.shelf, d.subject, array_agg(d.id) as ids, count(*)::int as documents, sum(least(d.lex_length, 4095)) as lengths
+    select d.shelf, d.subject, array_agg(d.id) as ids, array_agg(d.lex_key) as keys, count(*)::int as documents,
+           sum(least(d.lex_length, 4095)) as lengths
       from hermes_memory.memory_documents d
      where d.agent_identity = theme and d.id = any (scrub_rows.ids) group by d.shelf, d.subject
   loop
-    with wanted as materialized (
-      select u.lexeme, (d.lex_key << 16) | (least(cardinality(u.positions), 15) << 12) | least(d.lex_length, 4095) as posting
-        from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
-       where d.agent_identity = theme and d.shelf = place.shelf and d.id = any (place.ids)),
-    words as (
-      select distinct w.lexeme from wanted w),
-    held as materialized (
-      select b.lexeme, b.hi, b.id, p.posting, p.n
-        from words l
-       cross join lateral (
-             select b.lexeme, b.hi, b.id, b.packed from hermes_memory.term_blocks b
-              where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
-                and b.lexeme = l.lexeme
-             offset 0) b
-       cross join lateral unnest(b.packed) with ordinality as p(posting, n)),
-    touched as materialized (
-      select h.lexeme, h.hi, h.id, count(w.posting) as lost,
-             array_agg(h.posting order by h.n) filter (where w.posting is null) as rest
-        from held h left join wanted w on w.lexeme = h.lexeme and w.posting = h.posting
-       group by h.lexeme, h.hi, h.id having count(w.posting) > 0),
-    gone as (
-      delete from hermes_memory.term_blocks b using touched t
-       where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
-         and b.lexeme = t.lexeme and b.hi = t.hi and b.id = t.id
-      returning t.lexeme, t.hi, t.lost, t.rest),
+    words := hermes_memory.words_of(theme, place.shelf, place.ids);
+    with gone as (
+      delete from hermes_memory.term_blocks b
+       where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject and b.lexeme = any (words)
+         and exists (select from unnest(b.packed) as p(posting) where p.posting >> 16 = any (place.keys))
+      returning b.lexeme, b.hi, b.n, b.packed),
+    parted as materialized (
+      select g.lexeme, g.hi, g.n,
+             array(select p.posting from unnest(g.packed) as p(posting) where p.posting >> 16 <> all (place.keys)) as rest
+        from gone g),
     kept as (
       insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
-      select theme, place.shelf, place.subject, g.lexeme, g.hi, cardinality(g.rest), g.rest
-        from gone g where g.rest is not null
+      select theme, place.shelf, place.subject, p.lexeme, p.hi, cardinality(p.rest), p.rest
+        from parted p where p.rest <> '{}'
       union all
       select theme, place.shelf, place.subject, '', 0, -place.documents, array[-place.lengths::bigint])
-    select coalesce(sum(g.lost), 0) into taken from gone g;
+    select coalesce(sum(p.n - cardinality(p.rest)), 0) into taken from parted p;
     total := total + taken;
   end loop;
   return total;
 end $$;
 
+-- The words of rows of one shelf.
+create function hermes_memory.words_of(theme text, of_shelf text, ids uuid[]) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(array_agg(distinct u.lexeme), '{}')
+    from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
+   where d.agent_identity = theme and d.shelf = of_shelf and d.id = any (words_of.ids)
+$$;
+
 -- How many postings scrub_rows would take. Changes nothing.
 create function hermes_memory.count_postings(theme text, ids uuid[]) returns bigint
-language plpgsql stable set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_custom_plan set enable_nestloop = off as $$
+language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   place record;
+  words text[];
   found bigint;
   total bigint := 0;
 begin
   for place in
-    select d.shelf, d.subject, array_agg(d.id) as ids from hermes_memory.memory_documents d
+    select d.shelf, d.subject, array_agg(d.id) as ids, array_agg(d.lex_key) as keys from hermes_memory.memory_documents d
      where d.agent_identity = theme and d.id = any (count_postings.ids) group by d.shelf, d.subject
   loop
-    with wanted as materialized (
-      select u.lexeme, (d.lex_key << 16) | (least(cardinality(u.positions), 15) << 12) | least(d.lex_length, 4095) as posting
-        from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
-       where d.agent_identity = theme and d.shelf = place.shelf and d.id = any (place.ids)),
-    words as (
-      select distinct w.lexeme from wanted w),
-    held as materialized (
-      select b.lexeme, p.posting
-        from words l
-       cross join lateral (
-             select b.lexeme, b.packed from hermes_memory.term_blocks b
-              where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject
-                and b.lexeme = l.lexeme
-             offset 0) b
-       cross join lateral unnest(b.packed) as p(posting))
-    select count(*) into found from held h join wanted w on w.lexeme = h.lexeme and w.posting = h.posting;
+    words := hermes_memory.words_of(theme, place.shelf, place.ids);
+    select coalesce(sum((select count(*) from unnest(b.packed) as p(posting) where p.posting >> 16 = any (place.keys))), 0)
+      into found from hermes_memory.term_blocks b
+     where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject and b.lexeme = any (words);
     total := total + found;
   end loop;
   return total;
