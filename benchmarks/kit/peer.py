@@ -9,22 +9,27 @@ from pathlib import Path
 from typing import Final
 
 PEER: Final = "hermes-memory-pgvector==1.0.0"
+PACKAGE: Final = "hermes_pgvector"
 PEER_PLACE: Final = Path(__file__).resolve().parents[2] / ".venv-peer"
 INSTALL_SECONDS: Final = 120.0
 
 
-async def install_peer(directory: Path) -> Path:
+async def install_peer(directory: Path, release: str = PEER) -> Path:
     """Make the environment in `directory`, unless it is there already, and return its Python.
+
+    Args:
+        directory: Of this release alone.
+        release: As pip takes it.
 
     Raises:
         RuntimeError: It could not be made.
         TimeoutError: It took too long.
     """
     python = directory / "bin" / "python"
-    ready = directory / PEER
+    ready = directory / release
     if not ready.exists():
         await _run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(directory))
-        await _pip(directory, "install", "--quiet", PEER)
+        await _pip(directory, "install", "--quiet", release)
         ready.touch()
     return python
 
@@ -35,14 +40,19 @@ async def installed(directory: Path) -> dict[str, str]:
     return {package["name"]: package["version"] for package in listed}
 
 
-async def migrate_peer(python: Path, admin_dsn: str, role: str) -> None:
-    """Make its tables in a database, for this runtime role.
+async def migrate_peer(python: Path, admin_dsn: str, role: str | None, *, package: str = PACKAGE) -> None:
+    """Make its tables in a database.
+
+    Args:
+        role: The runtime role; None for the one that the releases before 0.6 take for granted.
+        package: What the release is imported by.
 
     Raises:
         RuntimeError: They could not be made.
         TimeoutError: It took too long.
     """
-    await _run(str(python), "-m", "hermes_pgvector", "migrate", "--admin-dsn", admin_dsn, "--runtime-role", role)
+    named = () if role is None else ("--runtime-role", role)
+    await _run(str(python), "-m", package, "migrate", "--admin-dsn", admin_dsn, *named)
 
 
 async def _pip(directory: Path, *arguments: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Moving in from hermes-memory-pgvector: its published release writes, and every row is here afterwards."""
+"""Moving in from hermes-memory-pgvector: published releases write, and every row is here afterwards."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import pytest
 from benchmarks.kit.embeddings import DIMENSION, MODEL
 
 from hermes_memory import Settings
+from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.exits import DONE, USAGE
 from hermes_memory.cli.main import main
 from tests.support.command import Ran
-from tests.support.peer import written_by_the_peer
+from tests.support.peer import keys_of, releases, written_by_the_peer
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation
 
@@ -40,11 +41,12 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.parametrize("release", releases())
 async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_and_its_vector(
-    server: TestServer, database: Installation, served: Path, command: Callable[..., Ran], tmp_path: Path
+    server: TestServer, database: Installation, served: Path, command: Callable[..., Ran], tmp_path: Path, release: str
 ) -> None:
     await use_generation(database)
-    async with written_by_the_peer(server, tmp_path) as peer:
+    async with written_by_the_peer(server, tmp_path, release) as peer:
         before = await fingerprint(peer)
         arguments = ("import", "pgvector", "--dsn", peer, "--model", MODEL, "--json")
         dry = await anyio.to_thread.run_sync(command, *arguments, "--dry-run")
@@ -97,7 +99,7 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
     for ours in turns:
         origin = places[json.loads(ours["metadata"])["imported"]["id"]]
         assert (ours["content"], ours["role"], ours["ts"]) == (origin["content"].strip(), origin["role"], origin["ts"])
-        assert (ours["agent_identity"], ours["session_id"]) == (origin["agent_identity"], origin["session_id"])
+        assert (ours["agent_identity"], ours["session_id"]) == (theme_of(origin), origin["session_id"])
         compare_vectors(origin["vector"], vectors.get(ours["id"]))
     ours_m1 = [json.loads(row["metadata"])["imported"]["id"] for row in turns if row["session_id"] == "m1"]
     assert ours_m1 == [row["id"] for row in sorted(said, key=lambda r: (r["ts"], r["id"])) if row["session_id"] == "m1"]
@@ -116,9 +118,24 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
     assert "holds no memory" in other.err
 
 
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("release", releases())
+async def test_the_converter_knows_every_setting_that_a_release_offers_or_reads(release: str) -> None:
+    keys = await keys_of(release)
+    unknown = set(keys) - {*RENAMED, *DROPPED, "dsn"}
+
+    assert len(keys) >= 18
+    assert unknown == set()
+
+
 def compared_entry(row: Any) -> tuple[Any, ...]:
     at = row["said_at"] if "said_at" in row else row["updated_at"]
-    return row["agent_identity"], row["target"], row["content"], at
+    return theme_of(row), row["target"], row["content"], at
+
+
+def theme_of(row: Any) -> str:
+    """Return the theme of a row. Releases before 0.6 leave the case of a name as it was given."""
+    return str(row["agent_identity"]).casefold()
 
 
 def compare_vectors(theirs: str | None, ours: list[float] | None) -> None:

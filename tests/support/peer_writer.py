@@ -1,10 +1,12 @@
 """Lets hermes-memory-pgvector write through its own code: a program for that package's environment.
 
-It reads one JSON object: the provider's settings and the home. It drives the provider as the host does.
+It reads one JSON object: what the package is imported by, the provider's settings and the home. It drives the provider
+as the host does.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -54,9 +56,7 @@ def wait_for_vectors(dsn: str, *, turns: int, entries: int) -> None:
 
 def started(setup: dict[str, Any], session: str, **identity: Any) -> Any:
     """Return a provider in a session, as the host starts it."""
-    from hermes_pgvector import PgvectorMemoryProvider  # type: ignore[import-not-found]
-
-    provider = PgvectorMemoryProvider(config=dict(setup["config"]))
+    provider = importlib.import_module(setup["package"]).PgvectorMemoryProvider(config=dict(setup["config"]))
     provider.initialize(session, hermes_home=setup["home"], platform="cli", agent_context="primary", **identity)
     return provider
 
