@@ -109,10 +109,15 @@ class FaultyDelivery:
 
 
 class FaultySearch:
-    """A `Search` whose legs fail or hang one by one."""
+    """A `Search` whose legs fail or hang one by one.
+
+    Attributes:
+        ending: What happens when a look ends.
+    """
 
     def __init__(self, search: Search) -> None:
         self._search = search
+        self.ending = Faults()
         self.text = Faults()
         self.vector = Faults()
         self.cosine = Faults()
@@ -121,6 +126,7 @@ class FaultySearch:
     async def look(self, caller: Caller, *, timeout: float) -> AsyncIterator[Look]:
         async with self._search.look(caller, timeout=timeout) as look:
             yield FaultyLook(look, self)
+            await self.ending.meet()
 
     async def by_text(
         self, caller: Caller, space: SearchSpace, lexemes: Sequence[str], *, limit: int, timeout: float

@@ -338,6 +338,25 @@ async def test_rows_that_only_the_text_leg_found_are_judged_by_meaning_too(
     assert all(hit.parts["cosine"] > 0 for hit in result.hits)
 
 
+async def test_cosines_are_asked_for_in_a_look_that_a_leg_has_open(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    await bench.hold("the vault key is with Ana", "a vault door")
+    await bench.ask("vault")
+
+    assert (bench.search.cosine.calls, bench.search.ending.calls) == (1, 2)
+
+
+async def test_a_connection_that_breaks_when_all_is_answered_takes_nothing_from_the_answer(bench: Bench) -> None:
+    await bench.hold("vault 13 is a vault of number 13")
+    bench.search.ending.come(AWAY, AWAY)
+    result = await bench.ask("vault 13")
+
+    assert contents(result)[0] == "vault 13 is a vault of number 13"
+    assert result.degraded == ()
+
+
 async def test_rows_that_a_full_text_leg_left_out_get_the_text_score_of_their_own_words(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

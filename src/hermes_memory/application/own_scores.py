@@ -11,7 +11,7 @@ from hermes_memory.domain.coverage import mask_of
 from hermes_memory.domain.lexemes import Analyzer, indexed_row
 from hermes_memory.domain.model import Row, RowId
 
-ROWS_KEPT: Final = 4_096
+ROWS_KEPT: Final = 8_192
 
 
 class OwnScore(NamedTuple):
@@ -22,18 +22,21 @@ class OwnScore(NamedTuple):
 
 
 class OwnScores:
-    """Scores rows by BM25. What a row holds is remembered, because analysing costs more than all the rest."""
+    """Scores rows by BM25. What a row holds is remembered, because analysing costs more than all the rest.
+
+    Of its content only the hash is, which tells whether it is another one by now.
+    """
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
-        self._analysed: OrderedDict[RowId, tuple[str, Mapping[str, int], int]] = OrderedDict()
+        self._analysed: OrderedDict[RowId, tuple[int, Mapping[str, int], int]] = OrderedDict()
 
     def score(self, row: Row, statistics: QueryStatistics) -> OwnScore:
         """Return the BM25 score of a row for a query, and which of its lexemes it holds."""
-        known = self._analysed.get(row.id)
-        if known is None or known[0] != row.content:
+        known, content = self._analysed.get(row.id), hash(row.content)
+        if known is None or known[0] != content:
             lexemes = self._analyzer.analyze(indexed_row(row))
-            known = self._analysed[row.id] = (row.content, Counter(lexemes), len(lexemes))
+            known = self._analysed[row.id] = (content, Counter(lexemes), len(lexemes))
             while len(self._analysed) > ROWS_KEPT:
                 self._analysed.popitem(last=False)
         return OwnScore(bm25(known[1], known[2], statistics), mask_of(map(known[1].__contains__, statistics.lexemes)))

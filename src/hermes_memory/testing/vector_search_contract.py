@@ -121,6 +121,22 @@ class VectorSearchContract:
         assert dict(cosines) == pytest.approx({east.row: 1.0, north.row: 0.0, sales.row: math.sqrt(0.5)}, abs=2e-3)
         assert dict(await store.search.cosines(DESK, [], _COMPASS["east"], timeout=PATIENCE)) == {}
 
+    async def test_questions_of_one_look_are_answered_as_each_by_itself(self, store: StoreUnderTest) -> None:
+        east, north = await deliver(store, add("east"), add("north"))
+        await embed_all(store, _COMPASS)
+        rows, vector, words = [east.row, north.row], _COMPASS["east"], store.analyze("east")
+        wanted = [row for row in rows if row is not None]
+
+        async with store.search.look(DESK, timeout=PATIENCE) as look:
+            near = await look.by_vector(CURRENT, vector, limit=PLENTY)
+            matches = await look.by_text(CURRENT, words, limit=PLENTY)
+            cosines = await look.cosines(wanted, vector)
+            again = await look.by_vector(CURRENT, vector, limit=PLENTY)
+
+        assert list(near) == list(again) == list(await _nearest(store, vector))
+        assert matches == await store.search.by_text(DESK, CURRENT, words, limit=PLENTY, timeout=PATIENCE)
+        assert dict(cosines) == dict(await store.search.cosines(DESK, wanted, vector, timeout=PATIENCE))
+
 
 _COMPASS: dict[str, Sequence[float]] = {
     "northeast": (1.0, 1.0, 0.0, 0.0),

@@ -47,8 +47,8 @@ taken as materialized (
    where f.dimension = cardinality($3::real[]) and t.distance <> 'NaN'
    order by t.distance limit {parts}),"""
 
-# Of a kind with more rows than that, nothing is looked at. Of each kind the nearest are taken at once, so that the steps
-# that follow are not handed all.
+# Of a kind with more rows than that, nothing is looked at. Of each kind the nearest are taken at once, so that the
+# steps that follow are not handed all.
 DISTANCES: Final[LiteralString] = """
          (select v.row_id, (v.embedding operator(public.<=>) (select $3::real[]::public.halfvec)) + 0 as distance
             from hermes_memory.{vectors} v
