@@ -4,8 +4,9 @@
 -- counts the rows out of the statistics. Returns the number of postings. A block keeps its best impact, which stays an
 -- upper bound. The transaction holds the theme's lock (see the scrubbing of single entries).
 --
--- A posting tells its row by its key, so each block is looked at by itself: to join blocks, or their postings, with what
--- is wanted means to sort all of a theme. The keys are a constant to the planner, who then looks them up in a hash table.
+-- A posting tells its row by its key, so each block is looked at by itself: to join blocks, or their postings, with
+-- what is wanted means to sort all of a theme. The keys are a constant to the planner, who then looks them up in a hash
+-- table.
 create function hermes_memory.scrub_rows(theme text, ids uuid[]) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
@@ -28,7 +29,8 @@ begin
       returning b.lexeme, b.hi, b.n, b.packed),
     parted as materialized (
       select g.lexeme, g.hi, g.n,
-             array(select p.posting from unnest(g.packed) as p(posting) where p.posting >> 16 <> all (place.keys)) as rest
+             array(select p.posting from unnest(g.packed) as p(posting)
+                    where p.posting >> 16 <> all (place.keys)) as rest
         from gone g),
     kept as (
       insert into hermes_memory.term_blocks (agent_identity, shelf, subject, lexeme, hi, n, packed)
@@ -60,11 +62,13 @@ declare
   total bigint := 0;
 begin
   for place in
-    select d.shelf, d.subject, array_agg(d.id) as ids, array_agg(d.lex_key) as keys from hermes_memory.memory_documents d
+    select d.shelf, d.subject, array_agg(d.id) as ids, array_agg(d.lex_key) as keys
+      from hermes_memory.memory_documents d
      where d.agent_identity = theme and d.id = any (count_postings.ids) group by d.shelf, d.subject
   loop
     words := hermes_memory.words_of(theme, place.shelf, place.ids);
-    select coalesce(sum((select count(*) from unnest(b.packed) as p(posting) where p.posting >> 16 = any (place.keys))), 0)
+    select coalesce(sum((select count(*) from unnest(b.packed) as p(posting)
+                          where p.posting >> 16 = any (place.keys))), 0)
       into found from hermes_memory.term_blocks b
      where b.agent_identity = theme and b.shelf = place.shelf and b.subject = place.subject and b.lexeme = any (words);
     total := total + found;
@@ -72,9 +76,9 @@ begin
   return total;
 end $$;
 
--- Erases rows of one theme, entries and turns alike, with their vectors of every generation and their jobs, and tells how
--- many of each there were. `scrub`: with their postings, one by one, and with what is known of the operations that made
--- them; else whoever calls removes both wholesale.
+-- Erases rows of one theme, entries and turns alike, with their vectors of every generation and their jobs, and tells
+-- how many of each there were. `scrub`: with their postings, one by one, and with what is known of the operations that
+-- made them; else whoever calls removes both wholesale.
 --
 -- The rows are locked before their vectors go, and whoever stores a vector locks its row, and for a turn the one before
 -- it: no vector with words of an erased row is stored meanwhile or afterwards. Vectors of turns that follow and stay
@@ -93,8 +97,10 @@ begin
   if scrub then
     perform pg_advisory_xact_lock(hashtextextended(theme, 7));
   end if;
-  perform from hermes_memory.memory_entries e where e.agent_identity = theme and e.id = any (ids) order by e.id for update;
-  perform from hermes_memory.conversations c where c.agent_identity = theme and c.id = any (ids) order by c.id for update;
+  perform from hermes_memory.memory_entries e
+    where e.agent_identity = theme and e.id = any (ids) order by e.id for update;
+  perform from hermes_memory.conversations c
+    where c.agent_identity = theme and c.id = any (ids) order by c.id for update;
   if scrub then
     postings := hermes_memory.scrub_rows(theme, ids);
     made_by := array(
@@ -105,12 +111,12 @@ begin
     get diagnostics operations = row_count;
   end if;
   for made in select m.generation from hermes_memory.embedding_models m loop
-    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any ($2)', 'entry_vectors_g' || made)
-      using theme, ids;
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any ($2)',
+                   'entry_vectors_g' || made) using theme, ids;
     get diagnostics gone = row_count;
     vectors := vectors + gone;
-    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any ($2)', 'turn_vectors_g' || made)
-      using theme, ids;
+    execute format('delete from hermes_memory.%I where agent_identity = $1 and row_id = any ($2)',
+                   'turn_vectors_g' || made) using theme, ids;
     get diagnostics gone = row_count;
     vectors := vectors + gone;
   end loop;
