@@ -131,8 +131,8 @@ def page(results: dict[str, Any]) -> str:
     asked = f"{within['nothing']} questions about nothing stored", f"{within['near']} about its subject, unanswered"
     lines += [f"| Floor | {asked[0]}, stopped | {asked[1]}, stopped | True answers lost |", "|---:|---:|---:|---:|"]
     for floor, found in within["floors"].items():
-        figures = (found["stopped"], found["near_stopped"], found["lost"])
-        lines.append(f"| {floor:g} | " + " | ".join(f"{figure:.0%}" for figure in figures) + " |")
+        shares = [f"{found[name]:.0%}" for name in ("stopped", "near_stopped", "lost")]
+        lines.append(f"| {floor:g} | {' | '.join(shares)} |")
     return "\n".join(lines)
 
 

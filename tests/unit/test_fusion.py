@@ -104,7 +104,7 @@ def test_the_parts_the_ceiling_and_the_support_make_the_score() -> None:
         assert ranked.support == pytest.approx(best / 2)
         ceiling = weights.ceiling(with_cosine=True)
         assert ranked.score == score_of(ranked.parts, ceiling=ceiling, support=ranked.support, decay=1.0)
-        assert ranked.score == pytest.approx(math.sqrt(total(ranked) / ceiling * best / 2))
+        assert ranked.score == pytest.approx((total(ranked) / ceiling * (best / 2) ** 3) ** 0.25)
 
 
 def test_every_word_counts_once_by_what_it_tells_however_often_it_is_said() -> None:

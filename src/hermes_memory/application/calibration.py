@@ -26,7 +26,7 @@ from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected, 
 from hermes_memory.ports.embedding import Embedder
 
 QUESTIONS_AT_ONCE: Final = 4
-LEAST_DISTANCE: Final = 5.0
+LEAST_DISTANCE: Final = 4.5
 """Spreads of unrelated texts between the two levels at least."""
 
 

@@ -33,9 +33,9 @@ class Word:
 class Verdict:
     """What became of one memory in an answer, and why.
 
-    Where it was a candidate, `score` is `sqrt(sum(parts) / ceiling * support) * decay + lift`, the ceiling and the
-    support being the explanation's, and a sum below 0 counting as 0. Where ranks were fused there is no support, and
-    it is `sum(parts) / ceiling * decay + lift`.
+    Where it was a candidate, `score` is `(sum(parts) / ceiling * support ** 3) ** 0.25 * decay + lift`, the ceiling and
+    the support being the explanation's, and a sum below 0 counting as 0. Where ranks were fused there is no support,
+    and it is `sum(parts) / ceiling * decay + lift`.
 
     Attributes:
         fate: Returned, or the reason why not.

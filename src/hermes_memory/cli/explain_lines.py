@@ -81,7 +81,7 @@ def _sum(verdict: Verdict, told: Explanation) -> str:
     lift = f" + lift {verdict.lift:.3f}" if verdict.lift else ""
     fit = f"({parts}) / {told.ceiling:.2f}"
     if told.support is not None:
-        fit = f"sqrt({fit} x support {told.support:.3f})"
+        fit = f"({fit} x support {told.support:.3f}^3)^0.25"
     return f"{fit}{decay}{lift}"
 
 

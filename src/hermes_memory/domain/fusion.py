@@ -5,7 +5,7 @@ which a rank does not. A turn also has what was said around it, because an answe
 question. An entry has no surroundings and is taken as its own, so that neither kind crowds out the other.
 
 How good the answer is as a whole is another matter than which row of it is best: it is told by the row that has most of
-its own, above what the bulk of the found rows has in meaning (see `hermes_memory.domain.support`). A score is the
+its own, above what the bulk of the found rows has in meaning (see `hermes_memory.domain.support`). A score is a
 geometric mean of the two, so that a row stands out only in an answer that has something to stand on. That retrieval
 shows by its own scores whether it found anything is the ground of query performance prediction (Carmel and Yom-Tov,
 "Estimating the Query Difficulty for Information Retrieval", 2010).
@@ -86,14 +86,17 @@ class Ranked:
 
 
 def score_of(parts: Mapping[str, float], *, ceiling: float, support: float | None, decay: float) -> float:
-    """Return the score that parts make: √(their sum / ceiling · support) · decay; without a support, no root is taken.
+    """Return the score that parts make: (their sum / ceiling · support³)^¼ · decay, or without a support no root of it.
+
+    The support weighs three times as much as the fit of a row, because something always fits a little: a question that
+    asks for a number makes every row with a number in it fit better.
 
     Example:
-        >>> score_of({"text": 1.0, "cosine": 0.6}, ceiling=2.5, support=0.25, decay=0.5)
-        0.2
+        >>> score_of({"text": 0.75, "cosine": 0.5}, ceiling=2.5, support=0.5, decay=0.5)
+        0.25
     """
     fit = max(sum(parts.values()), 0.0) / ceiling
-    return (fit if support is None else math.sqrt(fit * support)) * decay
+    return (fit if support is None else math.sqrt(math.sqrt(fit * support**3))) * decay
 
 
 def fuse_scores(

@@ -19,7 +19,7 @@ him his how i if in into is it its itself just me more most my myself no nor not
 ours out over own same she should so some such than that the their theirs them themselves then there these they this
 those through to too under until up us very was we were what when where which while who whom whose why will with would
 you your yours s t d ll m re ve don didn doesn isn wasn aren weren haven hasn hadn won wouldn couldn shouldn please
-tell many much often must might shall need needs still yet
+tell must might shall need needs still yet
 """
 _GERMAN: Final = """
 aber als am an auch auf aus bei beim bist da damit dann das dass dein deine dem den denn der des dich dir doch du
