@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import LiteralString
 
 import asyncpg
@@ -53,12 +53,6 @@ select $1, m.id, $2, 's', m.n, 'user', 'row ' || m.n, sha256(m.id::text::bytea),
 CHANGED_PLANS = """
 select statement from pg_prepared_statements
  where parameter_types <> '{}' and generic_plans > 0 and custom_plans > 0"""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -128,6 +122,26 @@ async def test_a_connection_gives_the_same_answers_young_and_old(crowded: Instal
         await pool.close()
 
     assert old == young
+    assert changed == []
+
+
+async def test_what_a_walk_sets_for_its_plan_ends_with_it(crowded: Installation) -> None:
+    caller, vector = Caller(theme=Theme("crowd")), [0.1, 0.2, 1.0, 0.9]
+    pool = Pool(crowded.runtime_dsn, max_size=1)
+    try:
+        search = PostgresSearch(pool, exact_rows=30)
+        rows = [hit.row.id for hit in await _ask(search, caller, CURRENT, vector, 10)]
+        async with search.look(caller, timeout=PATIENCE) as look:
+            before = await look.cosines(rows, vector)
+            walked = await look.by_vector(CURRENT, vector, limit=10)
+            after = await look.cosines(rows, vector)
+            await look.by_text(CURRENT, ["row"], limit=5)
+        async with pool.transaction(DESK, timeout=PATIENCE, read_only=True) as transaction:
+            changed = await transaction.fetch(CHANGED_PLANS)
+    finally:
+        await pool.close()
+
+    assert before == after == {hit.row.id: pytest.approx(hit.cosine, abs=1e-6) for hit in walked}
     assert changed == []
 
 
