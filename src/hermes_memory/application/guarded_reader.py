@@ -33,6 +33,11 @@ class GuardedReader:
         async with self._breaker.awaited(timeout=timeout) as left:
             return await self._reader.entries(caller, scope, target=target, limit=limit, timeout=left)
 
+    async def with_content(self, caller: Caller, content: str, *, timeout: float) -> Sequence[Entry]:
+        """List the entries of a content; see `Reader.with_content`."""
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.with_content(caller, content, timeout=left)
+
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
         """List what mirrors a home; see `Reader.mirrored`."""
         async with self._breaker.awaited(timeout=timeout) as left:

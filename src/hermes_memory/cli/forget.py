@@ -15,14 +15,11 @@ from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.cli.history import caller_of, whose_options
 from hermes_memory.cli.search import row_line
 from hermes_memory.domain.errors import NotVisible
-from hermes_memory.domain.model import Caller, CurrentScope, Entry, Origin, RowId, Target
-from hermes_memory.domain.operations import ByContent
+from hermes_memory.domain.model import Caller, Entry, Origin, RowId
 from hermes_memory.domain.rendering import entry_payload
 from hermes_memory.domain.visibility import changeable
 
 LOOK_SECONDS: Final = 60.0
-EVERY: Final = 10_000_000
-"""More entries than any theme has: one of exactly this text may be any of them."""
 NOTHING: Final = "there is no such memory, or it is not this theme's to forget"
 MIRRORS: Final = "it mirrors a home's notebook: take it out of that file too, or it comes back"
 
@@ -99,9 +96,8 @@ async def _of_id(memory: Memory, caller: Caller, entry: RowId) -> Sequence[Entry
 async def _of_text(memory: Memory, caller: Caller, text: str) -> Sequence[Entry]:
     """Return the entries of exactly this text, in the form in which texts are stored."""
     services = memory.services
-    sought = services.acceptor.preparing.selector(ByContent(target=Target.MEMORY, content=text))
-    entries = await services.reader.entries(caller, CurrentScope(), target=None, limit=EVERY, timeout=LOOK_SECONDS)
-    meant = [each for each in entries if ByContent(target=Target.MEMORY, content=each.content) == sought]
+    sought = services.acceptor.preparing.sought(text)
+    meant = await services.reader.with_content(caller, sought, timeout=LOOK_SECONDS)
     if not meant:
         raise NotVisible(NOTHING)
     return meant

@@ -107,13 +107,18 @@ class Generations(Protocol):
         ...
 
     async def switch(self, generation: int) -> int | None:
-        """Use a generation that is filled, indexed and measured from now on; return the one before. Noted for good."""
+        """Use a generation that is filled, indexed and measured from now on; return the one before. Noted for good.
+
+        Raises:
+            InvalidInput: There is none of this number that is fit to be used. Nothing was changed.
+        """
         ...
 
     async def drop(self, generation: int) -> None:
         """Remove a generation that is not in use, with its vectors and jobs. Noted for good.
 
         Raises:
+            InvalidInput: There is none of this number, or it is in use. Nothing was changed.
             StoreBusy: Others hold on to its vectors, such as a dump.
         """
         ...

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import anyio
 import pytest
 
+from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Kind, RowId
 from hermes_memory.ports.embedding import EmbeddingJob, EmbeddingQueue
 from hermes_memory.ports.generations import Generations, GenerationStanding, WaitingRow
@@ -83,6 +84,13 @@ class GenerationsUnderTest:
 
 def _unseen(*_: int) -> None:
     return None
+
+
+async def _refusal(act: Awaitable[object]) -> str:
+    """Return why an act is refused."""
+    with pytest.raises(InvalidInput) as refused:
+        await act
+    return str(refused.value)
 
 
 @pytest.mark.asyncio
@@ -224,6 +232,32 @@ class GenerationsContract:
         assert await queue.active() is None
         assert list(await queue.claim(PLENTY, lease=LONG)) == []
         assert await changing.near(NORTH) == {row}
+
+    async def test_what_is_not_there_not_ready_or_in_use_is_refused_and_nothing_changes(
+        self, changing: GenerationsUnderTest
+    ) -> None:
+        generations, in_use = changing.generations, CONTRACT_GENERATION.number
+        row = await stored(changing.store, add("a note"))
+        await embed_waiting(changing.store, EAST)
+        made = await changing.registered()
+        nowhere = made + 7
+        before = [(one.generation, one.active, one.fed, one.activated_at) for one in await generations.standing()]
+        told = [
+            await _refusal(generations.switch(nowhere)),
+            await _refusal(generations.drop(nowhere)),
+            await _refusal(generations.switch(made)),
+            await _refusal(generations.drop(in_use)),
+        ]
+        after = [(one.generation, one.active, one.fed, one.activated_at) for one in await generations.standing()]
+        await changing.queue_of(made).calibrate(made, unrelated=0.1, related=0.9)
+        told.append(await _refusal(generations.switch(made)))
+        late = await stored(changing.store, add("a late note"))
+
+        assert [f"generation {nowhere}" in each for each in told] == [True, True, False, False, False]
+        assert ["not measured" in told[2], "in use" in told[3], "no index" in told[4]] == [True] * 3
+        assert after == before
+        assert await changing.near(EAST) == {row}
+        assert [job.row for job in await changing.store.queue.claim(PLENTY, lease=LONG)] == [late]
 
     async def test_operators_wait_for_each_other_and_are_told_so(self, changing: GenerationsUnderTest) -> None:
         acts: list[str] = []

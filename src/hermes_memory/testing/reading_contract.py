@@ -135,6 +135,28 @@ class ReadingContract:
 
         assert list(await list_entries(store, DESK, SubjectScope())) == []
 
+    async def test_entries_of_a_content_are_those_of_exactly_that_text_in_the_callers_theme(
+        self, store: StoreUnderTest
+    ) -> None:
+        await deliver(
+            store,
+            add("the code is 8841"),
+            add("the code is 8841", target=Target.USER),
+            add("the code is 8841", DESK_WITH_ANA),
+            add("the code is 8841", DESK_WITH_BEN),
+            add("the code is 8841", SALES_DESK),
+            add("the code is 8841, too"),
+            record(said("the code is 8841")),
+        )
+        found = {
+            caller: await store.reader.with_content(caller, "the code is 8841", timeout=PATIENCE)
+            for caller in (DESK, DESK_WITH_ANA)
+        }
+
+        assert [entry.target for entry in found[DESK]] == [Target.USER, Target.MEMORY]
+        assert [entry.subject for entry in found[DESK_WITH_ANA]] == [ANA, None, None]
+        assert list(await store.reader.with_content(DESK, "the code", timeout=PATIENCE)) == []
+
     async def test_the_mirror_of_a_home_is_the_callers_theme_and_exact_subject(self, store: StoreUnderTest) -> None:
         await deliver(
             store,

@@ -1,4 +1,4 @@
-"""What `Upkeep` promises, to be run against every adapter: on pruning, and on letting rows wait for their vectors."""
+"""What `Upkeep` promises, to be run against every adapter: pruning, cleaning up, and letting rows wait for vectors."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from hermes_memory.domain.maintenance import Backfill, Prune
+from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
 from hermes_memory.domain.model import Caller, Origin, Role, SessionId
+from hermes_memory.ports.history import HistoryReader
 from hermes_memory.ports.maintenance import Upkeep
 from hermes_memory.testing.making import (
+    ANA,
+    BEN,
     DESK,
     MARKETING,
     MORNING,
+    PATIENCE,
     PLENTY,
+    SALES,
     SALES_DESK,
     add,
+    by_content,
     contents,
     deliver,
     embed_all,
     read,
     record,
+    remove,
     said,
     stored,
 )
@@ -32,6 +39,7 @@ BETWEEN = datetime(2022, 1, 1, tzinfo=UTC)
 LATELY = datetime(2024, 1, 1, tzinfo=UTC)
 OLD_TALK = Caller(theme=MARKETING, session=SessionId("old"))
 OLD_SALES = Caller(theme=SALES_DESK.theme, session=SessionId("old"))
+MOMENT = 0.01
 VECTORS: dict[str, Sequence[float]] = {"": (1.0, 0.0, 0.0, 0.0)}
 
 
@@ -42,13 +50,30 @@ class UpkeepUnderTest:
     Attributes:
         prune: Makes what prunes it.
         backfill: Makes what lets rows wait for their vectors.
+        cleanup: Makes what removes what nothing refers to.
+        remap: Makes what moves a theme into another.
+        history: What became of its entries.
+        moment: Returns what time it is, by the clock of the store.
         lose_jobs: Lets all that waits for a vector be forgotten.
+        keep_forgotten: Sets for how many days what was forgotten keeps its texts.
     """
 
     store: StoreUnderTest
     prune: Callable[[Prune], Upkeep]
     backfill: Callable[[Backfill], Upkeep]
+    cleanup: Callable[[Cleanup], Upkeep]
+    remap: Callable[[Remap], Upkeep]
+    history: HistoryReader
+    moment: Callable[[], Awaitable[datetime]]
     lose_jobs: Callable[[], Awaitable[None]]
+    keep_forgotten: Callable[[float], Awaitable[None]]
+
+    async def later(self) -> datetime:
+        """Let a moment pass on either side of the time that is returned."""
+        await self.store.pass_time(MOMENT)
+        moment = await self.moment()
+        await self.store.pass_time(MOMENT)
+        return moment
 
 
 async def carry_out(upkeep: Upkeep) -> Mapping[str, int]:
@@ -138,3 +163,56 @@ class UpkeepContract:
         assert plain == {}
         assert foretold == done == {"retried": 1}
         assert (tried.text, tried.attempts) == ("poison", 0)
+
+    async def test_a_cleanup_forgets_which_operations_were_delivered_before_a_moment(
+        self, kept_up: UpkeepUnderTest
+    ) -> None:
+        store, early, late = kept_up.store, add("early"), add("late")
+        await deliver(store, early, record(said("early, too")))
+        cleanup = Cleanup(operations_before=await kept_up.later())
+        await deliver(store, late)
+        foretold = await counted(kept_up.cleanup(cleanup))
+        done = await carry_out(kept_up.cleanup(cleanup))
+
+        assert foretold == done == {"operations": 2}
+        assert await counted(kept_up.cleanup(cleanup)) == {}
+        assert await store.delivery.outcome(DESK, early.stamp.operation) is None
+        assert await store.delivery.outcome(DESK, late.stamp.operation) is not None
+        assert await contents(store) == {"early", "late"}
+
+    async def test_a_cleanup_removes_grants_that_are_over(self, kept_up: UpkeepUnderTest) -> None:
+        now = await kept_up.later()
+        await kept_up.store.grant(SALES, MARKETING, expires_at=now)
+        await kept_up.store.grant(ANA, MARKETING, expires_at=now + timedelta(days=1))
+        await kept_up.store.grant(BEN, MARKETING)
+        done = await carry_out(kept_up.cleanup(Cleanup(operations_before=LONG_AGO)))
+
+        assert done == {"grants": 1}
+        assert await counted(kept_up.cleanup(Cleanup(operations_before=LONG_AGO))) == {}
+
+    async def test_a_cleanup_erases_the_texts_of_what_was_forgotten_long_enough_ago(
+        self, kept_up: UpkeepUnderTest
+    ) -> None:
+        store, cleanup = kept_up.store, Cleanup(operations_before=LONG_AGO)
+        kept, gone = await stored(store, add("kept")), await stored(store, add("gone"))
+        await deliver(store, remove(by_content("gone")))
+        early = await carry_out(kept_up.cleanup(cleanup))
+        await kept_up.keep_forgotten(0)
+        await kept_up.later()
+        foretold = await counted(kept_up.cleanup(cleanup))
+        done = await carry_out(kept_up.cleanup(cleanup))
+        told = {row: await kept_up.history.of_row(DESK, row, limit=9, timeout=PATIENCE) for row in (kept, gone)}
+
+        assert early == {}
+        assert foretold == done == {"forgotten": 2}
+        assert [change.after for change in told[kept]] == ["kept"]
+        assert [(change.erased, change.before, change.after) for change in told[gone]] == [(True, None, None)] * 2
+
+    async def test_a_cleanup_shortens_the_log_only_when_told_to(self, kept_up: UpkeepUnderTest) -> None:
+        await carry_out(kept_up.prune(Prune(before=BETWEEN)))
+        moment = await kept_up.later()
+        untold = await carry_out(kept_up.cleanup(Cleanup(operations_before=LONG_AGO)))
+        done = await carry_out(kept_up.cleanup(Cleanup(operations_before=LONG_AGO, log_before=moment)))
+
+        assert untold == {}
+        assert done == {"log": 1}

@@ -53,7 +53,7 @@ class InMemoryDelivery:
         effect, row = self._perform(operation)
         outcome = Outcome(operation=stamp.operation, effect=effect, row=row)
         self._records.delivered[stamp.operation] = Delivered(
-            outcome=outcome, theme=stamp.caller.theme, subject=stamp.caller.subject
+            outcome=outcome, at=self._records.now(), theme=stamp.caller.theme, subject=stamp.caller.subject
         )
         return outcome
 

@@ -115,7 +115,7 @@ class InMemoryEraser:
             rows = {erasure.row} | self._telling(erasure.row)
         else:
             rows = {c.row for c in history if not c.erased and _names(erasure, c.theme, c.subject, c.session)}
-        return [index for index, change in enumerate(history) if change.row in rows and not change.erased]
+        return self._records.told_of(rows)
 
     def _telling(self, row: RowId) -> set[RowId]:
         """Return the other memories whose history tells a text of this one, of the same theme and subject."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from uuid import uuid4
 
 import anyio
 
-from hermes_memory.adapters.inmemory.records import NotedUpkeep, Records
+from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.adapters.inmemory.vectors import KeptGeneration
-from hermes_memory.domain.errors import StoreFault
+from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Kind
 from hermes_memory.ports.embedding import Generation
 from hermes_memory.ports.generations import GenerationStanding, WaitingRow
@@ -78,29 +76,31 @@ class InMemoryGenerations:
     async def switch(self, generation: int) -> int | None:
         """Use a generation; see `Generations.switch`."""
         wanted, former = self._require(generation), self._records.active
-        measured = wanted.generation.unrelated is not None or wanted.activated_at is not None
-        if not (measured and wanted.indexed):
-            raise StoreFault(f"the embedding generation {generation} is not fit to be used")
+        if wanted.generation.unrelated is None and wanted.activated_at is None:
+            raise _refused(generation, "is not measured yet")
+        if not wanted.indexed:
+            raise _refused(generation, "has no index yet")
         self._records.use(generation)
-        self._note({})
+        self._records.note("reembed")
         return former
 
     async def drop(self, generation: int) -> None:
         """Remove a generation; see `Generations.drop`."""
         unwanted = self._require(generation)
         if generation == self._records.active:
-            raise StoreFault(f"the embedding generation {generation} is in use")
+            raise _refused(generation, "is in use")
         del self._records.kept[generation]
-        self._note({"vectors": len(unwanted.vectors)})
+        self._records.note("reembed", {"vectors": len(unwanted.vectors)})
 
     def _require(self, generation: int) -> KeptGeneration:
         kept = self._records.kept.get(generation)
         if kept is None:
-            raise StoreFault(f"there is no embedding generation {generation}")
+            raise InvalidInput(f"there is no embedding generation {generation}", field="generation")
         return kept
 
-    def _note(self, counts: dict[str, int]) -> None:
-        self._records.maintenance[uuid4()] = NotedUpkeep(verb="reembed", counts=Counter(counts), remaining={})
+
+def _refused(generation: int, why: str) -> InvalidInput:
+    return InvalidInput(f"the embedding generation {generation} {why}", field="generation")
 
 
 def standing_of(records: Records) -> Sequence[GenerationStanding]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final
-from uuid import uuid4
 
-from hermes_memory.adapters.inmemory.records import NotedUpkeep, Records
+from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.grants import Grant, StandingGrant
 from hermes_memory.domain.model import SINKS, ReadPolicy, Row, Subject, Theme
 from hermes_memory.ports.granting import SubjectCounts, ThemeCounts
@@ -98,8 +96,7 @@ class InMemoryGranting:
         )
 
     def _note(self, verb: str, affected: int) -> None:
-        noted = NotedUpkeep(verb=verb, counts=Counter(affected=affected), remaining={})
-        self._records.maintenance[uuid4()] = noted
+        self._records.note(verb, {"affected": affected})
 
 
 def _place(grant: Grant) -> tuple[str, str, bytes]:

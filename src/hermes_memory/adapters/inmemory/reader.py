@@ -7,7 +7,19 @@ from dataclasses import replace
 from heapq import nlargest
 
 from hermes_memory.adapters.inmemory.records import Records
-from hermes_memory.domain.model import SINKS, Caller, Entry, HomeId, Kind, Row, RowId, Scope, Target, Theme
+from hermes_memory.domain.model import (
+    SINKS,
+    Caller,
+    CurrentScope,
+    Entry,
+    HomeId,
+    Kind,
+    Row,
+    RowId,
+    Scope,
+    Target,
+    Theme,
+)
 from hermes_memory.domain.visibility import in_scope, readable, visible
 from hermes_memory.ports.reading import Standing
 
@@ -49,6 +61,11 @@ class InMemoryReader:
         ]
         listed.sort(key=lambda entry: entry.updated_at)
         return listed[::-1][:limit]
+
+    async def with_content(self, caller: Caller, content: str, *, timeout: float) -> Sequence[Entry]:
+        """List the entries of a content; see `Reader.with_content`."""
+        listed = await self.entries(caller, CurrentScope(), limit=len(self._records.entries), timeout=timeout)
+        return [entry for entry in listed if entry.content == content]
 
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
         """List what mirrors a home; see `Reader.mirrored`."""

@@ -6,9 +6,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TypeAlias
-from uuid import UUID
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final, TypeAlias
+from uuid import UUID, uuid4
 
 from hermes_memory.adapters.inmemory.vectors import Job, KeptGeneration
 from hermes_memory.domain.grants import StandingGrant
@@ -35,8 +36,12 @@ from hermes_memory.ports.embedding import Generation
 
 EntryKey: TypeAlias = tuple[Theme, Subject | None, Target, str]
 SessionKey: TypeAlias = tuple[Theme, Subject | None, SessionId]
+GrantKey: TypeAlias = tuple[Theme | Subject, Theme]
+"""Reader and source."""
 TurnKey: TypeAlias = tuple[SessionKey, Role, str, int]
 """Session, role, content and occurrence."""
+
+NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,20 +49,23 @@ class NotedUpkeep:
     """What the log of maintenance has of one run.
 
     Attributes:
+        at: When it began.
         counts: What all its steps changed.
         remaining: What was still found at the end; None as long as it was not carried through.
     """
 
     verb: str
+    at: datetime
     counts: Counter[str] = field(default_factory=Counter)
     remaining: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """What an operation did, and who may ask for it."""
+    """What an operation did, when, and who may ask for it."""
 
     outcome: Outcome
+    at: datetime
     theme: Theme
     subject: Subject | None
 
@@ -105,7 +113,7 @@ class Records:
     parents: dict[SessionKey, SessionId] = field(default_factory=dict)
     delegations: list[RecordDelegation] = field(default_factory=list)
     themes: dict[Theme, tuple[datetime, datetime]] = field(default_factory=dict)
-    grants: dict[tuple[Theme | Subject, Theme], StandingGrant] = field(default_factory=dict)
+    grants: dict[GrantKey, StandingGrant] = field(default_factory=dict)
     persons: dict[Subject, frozenset[Subject]] = field(default_factory=dict)
     delivered: dict[OperationId, Delivered] = field(default_factory=dict)
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
@@ -211,6 +219,32 @@ class Records:
         previous = self.turn_places.get((session_key(row), row.position - 1))
         return self.turns[previous] if previous else None
 
+    def note(self, verb: str, counts: Mapping[str, int] = NOTHING, *, ended: bool = True) -> UUID:
+        """Note in the log of maintenance that something was done, or is begun; return under which id."""
+        log = uuid4()
+        remaining = NOTHING if ended else None
+        self.maintenance[log] = NotedUpkeep(verb=verb, at=self.now(), counts=Counter(counts), remaining=remaining)
+        return log
+
+    def forgotten(self) -> list[RowId]:
+        """Return the memories that were forgotten long enough ago and whose history still has texts."""
+        until = self.now() - timedelta(days=self.forgotten_days)
+        gone = [
+            change.row for change in self.history if change.gone and not change.erased and change.recorded_at < until
+        ]
+        return [row for row in dict.fromkeys(gone) if row not in self.entries]
+
+    def told_of(self, rows: Collection[RowId]) -> list[int]:
+        """Return where in history the changes of these memories stand that still have texts."""
+        return [place for place, change in enumerate(self.history) if change.row in rows and not change.erased]
+
+    def expire(self, rows: Collection[RowId]) -> int:
+        """Erase the texts of these memories from history; return how many changes had some."""
+        doomed = self.told_of(frozenset(rows))
+        for place in doomed:
+            self.history[place] = self.history[place].without_texts()
+        return len(doomed)
+
     def erase_turn(self, row: RowId) -> None:
         """Remove a turn with all that holds words of it: the turn after it waits for a new vector."""
         turn = self.turns.pop(row)
@@ -219,11 +253,15 @@ class Records:
         del self.lexemes[row]
         self.unembedded.discard(row)
         after = self.turn_places.get((session_key(turn), turn.position + 1))
-        for changed in (row, after):
-            if changed:
-                self._forget(changed)
-        if after and after not in self.unembedded:
-            self._enqueue(self.turns[after])
+        self.forget(row)
+        if after:
+            self.embed_anew(after)
+
+    def embed_anew(self, row: RowId) -> None:
+        """Let a stored turn that is to have a vector wait for one, without the one that it has."""
+        self.forget(row)
+        if row not in self.unembedded:
+            self._enqueue(self.turns[row])
 
     def drop_entry(self, row: RowId) -> None:
         """Remove an entry with all that was derived from it; an unknown one is passed over."""
@@ -231,7 +269,7 @@ class Records:
             del self.entry_keys[entry_key(entry)]
             del self.marks[row]
             del self.lexemes[row]
-            self._forget(row)
+            self.forget(row)
 
     def _welcome(self, row: Row, *, embed: bool) -> None:
         self.see(row.theme)
@@ -252,7 +290,8 @@ class Records:
     def _job(self, row: Row) -> Job:
         return Job(content_hash=content_hash(row.content), not_before=self.now())
 
-    def _forget(self, row: RowId) -> None:
+    def forget(self, row: RowId) -> None:
+        """Let go of all vectors and jobs of a row."""
         for kept in self.kept.values():
             kept.forget(row)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 from uuid import UUID
 
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.chain import FIRST, Head, canonical_form, head, merkle_root, row_hash
 from hermes_memory.domain.history import Change
-from hermes_memory.domain.model import RowId, Theme
+from hermes_memory.domain.model import Theme
 from hermes_memory.ports.seals import Sealed, SealLag
 
 
@@ -19,7 +18,7 @@ class InMemorySeals:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._sealed: set[UUID] = set()
+        self._sealed: set[tuple[Theme, UUID]] = set()
         self._heads: defaultdict[Theme, list[Head]] = defaultdict(list)
 
     async def seal(self, most: int) -> Sequence[Sealed]:
@@ -31,9 +30,7 @@ class InMemorySeals:
 
     async def expire(self, most: int) -> int:
         """Erase what was forgotten long enough ago; see `Seals.expire`."""
-        until = self._records.now() - timedelta(days=self._records.forgotten_days)
-        gone = [c.row for c in self._records.history if c.gone and not c.erased and c.recorded_at < until]
-        return self._erase(frozenset([row for row in gone if row not in self._records.entries][:most]))
+        return self._records.expire(self._records.forgotten()[:most])
 
     async def standing(self, heads: Collection[Head]) -> Sequence[Head]:
         """Compare published heads with the chain; see `Seals.standing`."""
@@ -45,7 +42,7 @@ class InMemorySeals:
         return SealLag(waiting=len(waiting), oldest=waiting[0].recorded_at if waiting else None)
 
     def _waiting(self) -> list[Change]:
-        return [change for change in self._records.history if change.id not in self._sealed]
+        return [change for change in self._records.history if (change.theme, change.id) not in self._sealed]
 
     def _seal(self, theme: Theme, changes: Sequence[Change]) -> Sealed:
         chain, at = self._heads[theme], self._records.now()
@@ -55,12 +52,5 @@ class InMemorySeals:
         chain.append(
             Head(theme=theme, seal=number, chained=head(theme, number, len(changes), at, prev=prev, root=root))
         )
-        self._sealed.update(change.id for change in changes)
+        self._sealed.update((theme, change.id) for change in changes)
         return Sealed(head=chain[-1], changes=len(changes), at=at)
-
-    def _erase(self, rows: frozenset[RowId]) -> int:
-        history = self._records.history
-        doomed = [index for index, change in enumerate(history) if change.row in rows and not change.erased]
-        for index in doomed:
-            history[index] = history[index].without_texts()
-        return len(doomed)

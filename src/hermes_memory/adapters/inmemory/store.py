@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from hermes_memory.adapters.inmemory.cleaning import InMemoryCleanup
 from hermes_memory.adapters.inmemory.delivery import InMemoryDelivery
 from hermes_memory.adapters.inmemory.erasure import InMemoryEraser
 from hermes_memory.adapters.inmemory.generations import InMemoryGenerations
@@ -15,12 +16,13 @@ from hermes_memory.adapters.inmemory.people import InMemoryPeople
 from hermes_memory.adapters.inmemory.queue import InMemoryEmbeddingQueue
 from hermes_memory.adapters.inmemory.reader import InMemoryReader
 from hermes_memory.adapters.inmemory.records import Records
+from hermes_memory.adapters.inmemory.remapping import InMemoryRemap
 from hermes_memory.adapters.inmemory.seals import InMemorySeals
 from hermes_memory.adapters.inmemory.search import InMemorySearch
 from hermes_memory.adapters.inmemory.upkeep import InMemoryBackfill, InMemoryPrune
 from hermes_memory.adapters.inmemory.witness import InMemoryWitness
 from hermes_memory.domain.grants import Grant, StandingGrant
-from hermes_memory.domain.maintenance import Backfill, Prune
+from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
 from hermes_memory.domain.model import SINKS, ReadPolicy, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
@@ -114,6 +116,14 @@ class InMemoryStore:
     def backfill(self, backfill: Backfill) -> Upkeep:
         """Return what lets rows without a vector wait for one again."""
         return InMemoryBackfill(self._records, backfill)
+
+    def cleanup(self, cleanup: Cleanup) -> Upkeep:
+        """Return what removes what nothing refers to any more."""
+        return InMemoryCleanup(self._records, cleanup)
+
+    def remap(self, remap: Remap) -> Upkeep:
+        """Return what moves everything of a theme into another."""
+        return InMemoryRemap(self._records, remap)
 
     def queue_of(self, generation: int) -> EmbeddingQueue:
         """Return the rows that wait for a vector of a generation, whichever is in use."""

@@ -1,9 +1,9 @@
-"""Maintenance of an in-memory store: pruning, and letting rows wait for their vectors again."""
+"""Maintenance of an in-memory store: its log, pruning, and letting rows wait for their vectors again."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from hermes_memory.adapters.inmemory.records import NotedUpkeep, Records, SessionKey, session_key
 from hermes_memory.domain.maintenance import Backfill, Prune
@@ -11,17 +11,18 @@ from hermes_memory.domain.model import Kind, RowId, Turn
 from hermes_memory.ports.maintenance import Step
 
 
-class _Noting:
+class Noting:
     """Keeps the log of one run."""
 
     def __init__(self, records: Records, verb: str) -> None:
         self._records = records
-        self._noted = NotedUpkeep(verb=verb)
+        self._verb = verb
+        self._noted = NotedUpkeep(verb=verb, at=records.now())
 
     async def begin(self) -> UUID:
         """Note that it begins; see `Upkeep.begin`."""
-        log = uuid4()
-        self._records.maintenance[log] = self._noted = NotedUpkeep(verb=self._noted.verb)
+        log = self._records.note(self._verb, ended=False)
+        self._noted = self._records.maintenance[log]
         return log
 
     async def end(self, remaining: Mapping[str, int]) -> None:
@@ -33,7 +34,7 @@ class _Noting:
         return Step(counts=counts, more=more)
 
 
-class InMemoryPrune(_Noting):
+class InMemoryPrune(Noting):
     """`Upkeep` that removes turns said before a moment.
 
     Args:
@@ -90,7 +91,7 @@ class InMemoryPrune(_Noting):
         return [key for key in self._records.turn_counts if key not in kept and self._prune.theme in {None, key[0]}]
 
 
-class InMemoryBackfill(_Noting):
+class InMemoryBackfill(Noting):
     """`Upkeep` that lets rows without a vector wait for one again.
 
     Args:

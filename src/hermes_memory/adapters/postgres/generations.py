@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias, TypeVar
 from uuid import UUID, uuid4
+
+import asyncpg
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, translated
 from hermes_memory.adapters.postgres.generation_index import index_generation
 from hermes_memory.adapters.postgres.generation_standing import STANDING, standing_of
 from hermes_memory.adapters.postgres.rows import columns
-from hermes_memory.domain.errors import StoreBusy, StoreUnavailable
+from hermes_memory.domain.errors import InvalidInput, StoreBusy, StoreUnavailable
 from hermes_memory.domain.model import Kind, RowId, Theme
 from hermes_memory.ports.generations import GenerationStanding, WaitingRow
 
@@ -36,6 +38,7 @@ REGISTER: Final[LiteralString] = "select hermes_memory.register_generation($1, $
 QUEUE: Final[LiteralString] = """
 select queued, last, last_theme from hermes_memory.queue_rows($1, $2, $3, $4, $5)"""
 SWITCH: Final[LiteralString] = "select hermes_memory.switch_generation($1)"
+HOLD_IN_USE: Final[LiteralString] = "select i.active_generation from hermes_memory.installation i for update"
 STARVE: Final[LiteralString] = "update hermes_memory.embedding_models set fed = false where generation = $1"
 DROP: Final[LiteralString] = "select hermes_memory.drop_generation($1)"
 DELETE_JOBS: Final[LiteralString] = """
@@ -142,21 +145,27 @@ class PostgresGenerations:
     async def switch(self, generation: int) -> int | None:
         """Use a generation; see `Generations.switch`."""
         async with self._transaction() as connection:
-            former: int | None = await connection.fetchval(SWITCH, generation)
+            with _misuse_told():
+                former: int | None = await connection.fetchval(SWITCH, generation)
             await _note(connection, {"act": "switch", "from": former, "to": generation})
         return former
 
     async def drop(self, generation: int) -> None:
         """Remove a generation; see `Generations.drop`."""
-        (one,) = [each for each in await self.standing() if each.generation == generation]
+        one = next((each for each in await self.standing() if each.generation == generation), None)
+        if one is None:
+            raise InvalidInput(f"there is no embedding generation {generation}", field="generation")
         async with self._transaction() as connection:
+            if await connection.fetchval(HOLD_IN_USE) == generation:
+                raise InvalidInput(f"the embedding generation {generation} is in use", field="generation")
             await connection.execute(STARVE, generation)
         while await self._when_there_is_room(_deleting_jobs(generation)):
             pass
 
         async def dropped(connection: Connection) -> None:
             await connection.execute(LOCK_WAIT)
-            await connection.execute(DROP, generation)
+            with _misuse_told():
+                await connection.execute(DROP, generation)
             named = {"generation": generation, "model": one.model, "dimension": one.dimension}
             await _note(connection, {"act": "drop", **named}, affected=one.embedded)
 
@@ -179,6 +188,15 @@ class PostgresGenerations:
                 await asyncio.sleep(LOCK_PAUSE)
         async with self._transaction() as connection:
             return await act(connection)
+
+
+@contextmanager
+def _misuse_told() -> Iterator[None]:
+    """Tell of a generation that is not there, not ready or in use in the words of the function that found it so."""
+    try:
+        yield
+    except (asyncpg.NoDataFoundError, asyncpg.ObjectInUseError) as error:
+        raise InvalidInput(error.args[0], field="generation") from error
 
 
 def _queueing(generation: int, kind: Kind, after: Place) -> Callable[[Connection], Awaitable[tuple[int, Place]]]:

@@ -115,6 +115,14 @@ select r.* from (
  where r.agent_identity = $1 or r.agent_identity not in (select s.theme from hermes_memory.sinks s)
  order by r.updated_at desc, r.id desc limit $4"""
 
+# By the key that keeps equal entries apart, which a theme's size does not matter to.
+WITH_CONTENT: Final[LiteralString] = """
+select e.agent_identity, e.id, e.subject, e.target, e.content, e.said_at as at, e.updated_at, e.origin, e.session_id,
+       e.source, e.metadata, e.operation, e.tool
+  from hermes_memory.memory_entries e
+ where e.agent_identity = $1 and e.subject = any ($2::bytea[]) and e.target = any ($3::text[]) and e.content_hash = $4
+ order by e.updated_at desc, e.id desc"""
+
 MIRRORED: Final[LiteralString] = """
 select r.* from hermes_memory.memory_rows r
  where r.kind = 'entry' and r.agent_identity = $1 and r.subject = $2 and r.source = $3
@@ -166,6 +174,11 @@ class PostgresReader:
         """List entries; see `Reader.entries`."""
         statement, arguments = _listing(caller, scope, str(target) if target else None, limit)
         return [entry_of(record) for record in await self._fetch(caller, timeout, statement, *arguments)]
+
+    async def with_content(self, caller: Caller, content: str, *, timeout: float) -> Sequence[Entry]:
+        """List the entries of a content; see `Reader.with_content`."""
+        sought = caller.theme, own_subjects(caller), [str(target) for target in Target], content_hash(content)
+        return [entry_of(record) for record in await self._fetch(caller, timeout, WITH_CONTENT, *sought)]
 
     async def mirrored(self, caller: Caller, source: HomeId, *, timeout: float) -> Sequence[Entry]:
         """List what mirrors a home; see `Reader.mirrored`."""

@@ -75,10 +75,12 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   former int := (select i.active_generation from hermes_memory.installation i for update);
 begin
-  if not exists (select from hermes_memory.embedding_models m
-                  where m.generation = wanted and m.fed
-                    and (m.unrelated_cosine is not null or m.activated_at is not null)) then
+  if not exists (select from hermes_memory.embedding_models m where m.generation = wanted and m.fed) then
     raise exception 'there is no embedding generation % to be used', wanted using errcode = 'no_data_found';
+  end if;
+  if not exists (select from hermes_memory.embedding_models m
+                  where m.generation = wanted and (m.unrelated_cosine is not null or m.activated_at is not null)) then
+    raise exception 'the embedding generation % is not measured yet', wanted using errcode = 'no_data_found';
   end if;
   if (select count(*) from pg_index x
        where x.indexrelid in (to_regclass('hermes_memory.entry_vectors_g' || wanted || '_near'),
@@ -100,6 +102,9 @@ begin
     raise exception 'the embedding generation % is in use', unwanted using errcode = 'object_in_use';
   end if;
   lock table hermes_memory.embedding_models in access exclusive mode;
+  if not exists (select from hermes_memory.embedding_models m where m.generation = unwanted) then
+    raise exception 'there is no embedding generation %', unwanted using errcode = 'no_data_found';
+  end if;
   delete from hermes_memory.embedding_jobs j where j.generation = unwanted;
   execute format('drop table hermes_memory.%I, hermes_memory.%I',
                  'entry_vectors_g' || unwanted, 'turn_vectors_g' || unwanted);
