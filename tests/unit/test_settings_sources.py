@@ -12,6 +12,7 @@ import yaml
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.settings import Settings, default_home
+from hermes_memory.settings.files import MOST_BYTES
 
 URL = "postgresql://someone:s3cret@db.example/memory"
 
@@ -345,6 +346,9 @@ def test_a_write_must_have_room_for_an_exchange_of_the_longest_turns(
         ("config.yaml", b"plugins: {hermes-memory: 7}", "must be a mapping"),
         ("config.yaml", b"\xff\xfe\xfa", "cannot read"),
         (".env", b"\xff\xfe\xfa", "cannot read"),
+        ("hermes-memory.json", b" " * (MOST_BYTES + 1), "larger than 1,048,576 bytes"),
+        ("config.yaml", b"#" * (MOST_BYTES + 1), "larger than 1,048,576 bytes"),
+        (".env", b"#" * (MOST_BYTES + 1), "larger than 1,048,576 bytes"),
     ],
 )
 def test_a_file_that_cannot_be_understood_is_named_with_the_remedy(

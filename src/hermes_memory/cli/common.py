@@ -18,6 +18,7 @@ import anyio
 
 import hermes_memory
 from hermes_memory.application.memory import Memory
+from hermes_memory.domain.characters import escaped_invisible
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import HOST_WORKSPACE
 from hermes_memory.domain.model import Subject
@@ -244,9 +245,9 @@ def with_memory(
 
 
 def print_json(payload: Any) -> None:
-    """Print one JSON document, which escapes what the terminal has no characters for."""
+    """Print one JSON document, which escapes what the terminal has no characters for, or would obey instead of show."""
     unicode = getattr(sys.stdout, "encoding", None) in {"utf-8", "utf8", "UTF-8", None}
-    print(json.dumps(plain(payload), ensure_ascii=not unicode, indent=2))
+    print(escaped_invisible(json.dumps(plain(payload), ensure_ascii=not unicode, indent=2)))
 
 
 def plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from hermes_memory.domain.characters import escaped_invisible
 from hermes_memory.settings.effective import EffectiveSetting
 
 LINE_CHARS: Final = 110
@@ -29,7 +30,7 @@ def setting_payload(setting: EffectiveSetting) -> dict[str, Any]:
 def setting_lines(settings: Sequence[EffectiveSetting]) -> Iterator[str]:
     """Yield a line for each setting."""
     key = max((len(each.key) for each in settings), default=0)
-    values = [json.dumps(each.value, ensure_ascii=False) for each in settings]
+    values = [escaped_invisible(json.dumps(each.value, ensure_ascii=False)) for each in settings]
     width = min(max(map(len, values), default=0), 40)
     for each, value in zip(settings, values, strict=True):
         yield f"{each.key:<{key}} = {value:<{width}}  {each.place}"
@@ -52,4 +53,4 @@ def compact_lines(settings: Sequence[EffectiveSetting]) -> Iterator[str]:
 
 def _unspaced(value: Any) -> str:
     """Return a value as JSON that no line is broken in."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return escaped_invisible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

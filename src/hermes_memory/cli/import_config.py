@@ -11,8 +11,9 @@ import yaml
 from hermes_memory.application.importing.pgvector_settings import ENDPOINT, converted
 from hermes_memory.cli.common import print_json
 from hermes_memory.cli.exits import DONE, ERROR
-from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.neutralising import neutralise
+from hermes_memory.settings.files import text_of
 
 
 def print_settings(config: Path, *, as_json: bool) -> int:
@@ -45,11 +46,13 @@ def model_named_in(config: Path) -> str:
 
 
 def _section(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise InvalidInput(f"{path} cannot be read: there is no such file")
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read ({type(error).__name__})") from None
-    except (yaml.YAMLError, RecursionError):
+        document = yaml.safe_load(text_of(path))
+    except ConfigurationError as error:
+        raise InvalidInput(str(error)) from None
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise InvalidInput(f"{path} is no YAML") from None
     if isinstance(document, dict) and isinstance(plugins := document.get("plugins"), dict):
         document = plugins.get("pgvector")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from typing import Final
@@ -41,6 +42,8 @@ _INVISIBLE: Final = re.compile(
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
+# Line breaks, too, that JSON has no need of.
+_UNSAFE_IN_JSON: Final = re.compile(f"{_INVISIBLE.pattern[:-1]}\x85\u2028\u2029]")
 
 
 def without_invisible(text: str) -> str:
@@ -49,6 +52,15 @@ def without_invisible(text: str) -> str:
     Line breaks, tabs and the variation selectors of emoji stay. Lone surrogates, which cannot be stored, go too.
     """
     return text if text.isascii() and text.isprintable() else _INVISIBLE.sub("", text)
+
+
+def escaped_invisible(document: str) -> str:
+    r"""Escape in a JSON document what a terminal would obey, or a reader not see. It says the same as before.
+
+    >>> escaped_invisible('{"a": "safe\u202etxt.exe"}')
+    '{"a": "safe\\u202etxt.exe"}'
+    """
+    return _UNSAFE_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], document)
 
 
 def shows(text: str) -> bool:

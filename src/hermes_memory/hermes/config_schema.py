@@ -20,6 +20,7 @@ from hermes_memory.bootstrap.home import kept_outside
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes.files import write_atomically
 from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home, settings_with
+from hermes_memory.settings.files import text_of
 from hermes_memory.settings.names import SECRETS
 from hermes_memory.settings.ranges import bounds_of, choices_of, type_of
 from hermes_memory.settings.refusals import unusable
@@ -232,10 +233,10 @@ def _split(text: str, field: FieldInfo) -> str | list[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8") or "{}")
-    except FileNotFoundError:
-        return {}
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        document = json.loads(text_of(path) or "{}")
+    except ConfigurationError as error:
+        raise RefusedValue(str(error)) from error
+    except (ValueError, RecursionError) as error:
         raise RefusedValue(f"{path} is not valid JSON: mend or remove it first") from error
     if not isinstance(document, dict):
         raise RefusedValue(f"{path} does not hold a JSON object: mend or remove it first")

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from dotenv.parser import parse_stream
@@ -15,19 +15,28 @@ from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.settings.names import CONFIG_SECTION, ENV_PREFIX
 from hermes_memory.settings.places import line_of
 
+MOST_BYTES: Final = 1_048_576
+"""Many times what all settings of a host take. Parsing more would hold up its start, or take its memory."""
+
 
 def text_of(path: Path) -> str:
     """Read a file of settings, "" when there is none. What is no plain file is refused: reading a pipe never ends.
 
     Raises:
-        ConfigurationError: It cannot be read.
+        ConfigurationError: It cannot be read, or is larger than `MOST_BYTES`.
     """
     try:
         if not path.exists():
             return ""
         if not path.is_file():
             raise ConfigurationError(f"{path} is no plain file: remove it")
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            found = file.read(MOST_BYTES + 1)
+        if len(found) > MOST_BYTES:
+            raise ConfigurationError(
+                f"{path} is larger than {MOST_BYTES:,} bytes and holds more than settings: mend it"
+            )
+        return found.decode("utf-8")
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from error
 

@@ -9,6 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.settings.files import text_of
 from hermes_memory.settings.names import CONFIG_SECTION, DOTENV_FILE, HOST_FILE, NATIVE_FILE
 from hermes_memory.settings.places import line_in_json, line_in_yaml, line_of_variable
 
@@ -50,8 +52,8 @@ class Origin:
         if look is None or self.path is None:
             return None
         try:
-            return look(self.path.read_text(encoding="utf-8"), self.name)
-        except (OSError, ValueError):
+            return look(text_of(self.path), self.name)
+        except ConfigurationError:
             return None
 
     def __str__(self) -> str:
