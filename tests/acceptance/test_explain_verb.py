@@ -61,6 +61,7 @@ async def test_it_says_why_a_memory_is_not_found_and_nothing_of_those_of_others(
 
     assert (found["fate"], found["rank"]) == ("returned", 1)
     assert "below the floor of 0.999" in floored
+    assert "no memory stands out for this question (support" in floored
     assert "holds none of the question's words" in unfitting
     assert len(set(last.values())) == 1
     assert "no such memory for this caller" in last[private]
