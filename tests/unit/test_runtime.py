@@ -106,6 +106,7 @@ def test_a_runtime_whose_thread_died_is_replaced_and_old_shares_end_nothing(take
     first.runtime.loop.stop(timeout=GUARD)
     second = take()
     release(first)
+    first.runtime.local.spool.close()  # which its agents could still write to
 
     assert second.runtime is not first.runtime
     assert second.runtime.loop.alive
