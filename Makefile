@@ -24,8 +24,8 @@ demo: $(READY) ## See three agents and two contacts remember, through a crash
 test: $(READY) ## Run all tests against real parts
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-pgbouncer: $(READY) ## Try wall, library and provider through PgBouncer, which the system has to have
-	@$(BIN)/python -m pytest tests/acceptance/check_pgbouncer.py
+test-pgbouncer: $(READY) ## Run the tests of transaction pooling on PgBouncer itself, which the system has to have
+	@POOLER=pgbouncer $(BIN)/python -m pytest tests/acceptance/test_transaction_pooling.py
 
 soak: $(READY) ## Kill and cut everything at random for half an hour; FAULTS_SEED=n repeats, FAULTS_SECONDS=n shortens
 	@FAULTS_SECONDS=$${FAULTS_SECONDS:-1800} $(BIN)/python -m pytest -s tests/faults/test_nemesis.py

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 import pytest_asyncio
@@ -19,20 +19,7 @@ from hermes_memory.domain.operations import ById, row_id
 from hermes_memory.testing.archive_contract import ArchiveContract, ArchiveUnderTest
 from hermes_memory.testing.making import DESK, SALES_DESK, add, remove
 from hermes_memory.testing.witness_contract import WitnessContract, WitnessUnderTest
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import ANALYZE, Installation, migrated
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as installation:
-        yield installation
+from tests.support.postgres_store import ANALYZE, Installation
 
 
 class TestInMemoryArchive(ArchiveContract):

@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from hermes_memory.adapters.postgres.administrator import Administrator, administrator
+from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.granting import PostgresGranting
@@ -42,6 +42,7 @@ from hermes_memory.testing.making import (
     stamp,
 )
 from tests.contract.test_store_inmemory import Levers
+from tests.support.dying import Dying
 from tests.support.index_and_rows import INDEX_AND_ROWS
 from tests.support.postgres_store import Installation
 
@@ -298,22 +299,6 @@ async def test_two_who_erase_the_same_erase_it_once(database: Installation) -> N
 
     assert total == dict(foretold)
     assert await database.administer(INDEX_AND_ROWS) == 0
-
-
-class Dying(Administrator):
-    """Loses its connection, as a killed process does, in the transaction of this number before it commits."""
-
-    def __init__(self, connection: asyncpg.Connection[asyncpg.Record], *, dies_in: int) -> None:
-        super().__init__(connection)
-        self._left = dies_in
-
-    @asynccontextmanager
-    async def transaction(self, **options: Any) -> AsyncIterator[Any]:
-        async with super().transaction(**options) as connection:
-            yield connection
-            self._left -= 1
-            if self._left == 0:
-                connection.terminate()
 
 
 async def test_an_erasure_that_was_broken_off_anywhere_is_finished_by_the_next(database: Installation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import anyio
@@ -34,12 +34,6 @@ _FOLDERS: Final = (
     "pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() "
     "and query like '%fold_term_blocks%'"
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

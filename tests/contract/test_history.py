@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,20 +11,7 @@ import pytest_asyncio
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.testing.history_contract import HistoryContract, HistoryUnderTest
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import ANALYZE, Installation, migrated
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as installation:
-        yield installation
+from tests.support.postgres_store import ANALYZE, Installation
 
 
 class TestInMemoryHistory(HistoryContract):

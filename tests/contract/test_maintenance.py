@@ -14,9 +14,10 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from hermes_memory.adapters.postgres.administrator import Administrator, administrator
+from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.postgres.upkeep import Job, PostgresUpkeep
@@ -42,8 +43,10 @@ from hermes_memory.testing.making import (
     said,
     stamp,
 )
+from hermes_memory.testing.remap_contract import RemapContract
 from hermes_memory.testing.upkeep_contract import UpkeepContract, UpkeepUnderTest, carry_out, counted
 from tests.contract.test_store_inmemory import Levers
+from tests.support.dying import Dying
 from tests.support.index_and_rows import GAPS, INDEX_AND_ROWS
 from tests.support.postgres_store import ANALYZE, Installation
 
@@ -79,7 +82,7 @@ select count(*) from hermes_memory.history o join hermes_memory.history n on n.i
 """Counts the changes that moved whose hash is still the one that was sealed under the old name."""
 
 
-class TestInMemoryUpkeep(UpkeepContract):
+class TestInMemoryUpkeep(UpkeepContract, RemapContract):
     """Every promise, kept in memory."""
 
     @pytest.fixture
@@ -89,12 +92,26 @@ class TestInMemoryUpkeep(UpkeepContract):
         async def lose_jobs() -> None:
             levers.store.lose_jobs()
 
+        async def moment() -> datetime:
+            return levers.now
+
+        async def keep_forgotten(days: float) -> None:
+            levers.store.keep_forgotten(days)
+
         return UpkeepUnderTest(
-            store=levers.under_test(), prune=levers.store.prune, backfill=levers.store.backfill, lose_jobs=lose_jobs
+            store=levers.under_test(),
+            prune=levers.store.prune,
+            backfill=levers.store.backfill,
+            cleanup=levers.store.cleanup,
+            remap=levers.store.remap,
+            history=levers.store.history,
+            moment=moment,
+            lose_jobs=lose_jobs,
+            keep_forgotten=keep_forgotten,
         )
 
 
-class TestPostgresUpkeep(UpkeepContract):
+class TestPostgresUpkeep(UpkeepContract, RemapContract):
     """Every promise, kept by Postgres, in steps of a few rows."""
 
     @pytest_asyncio.fixture
@@ -102,12 +119,25 @@ class TestPostgresUpkeep(UpkeepContract):
         async def lose_jobs() -> None:
             await database.administer("delete from hermes_memory.embedding_jobs")
 
-        async with database.under_test() as store, administrator(database.admin_dsn) as opened:
+        async def moment() -> datetime:
+            now: datetime = await database.administer("select clock_timestamp()")
+            return now
+
+        async with (
+            database.under_test() as store,
+            database.store() as beside,
+            administrator(database.admin_dsn) as opened,
+        ):
             yield UpkeepUnderTest(
                 store=store,
                 prune=lambda prune: PostgresUpkeep(opened, Pruning(prune, rows=3)),
                 backfill=lambda backfill: PostgresUpkeep(opened, Backfilling(backfill, rows=1)),
+                cleanup=lambda cleanup: PostgresUpkeep(opened, Cleaning(cleanup, rows=2, read=40)),
+                remap=lambda remap: PostgresUpkeep(opened, Remapping(remap, rows=3)),
+                history=PostgresHistory(beside.pool),
+                moment=moment,
                 lose_jobs=lose_jobs,
+                keep_forgotten=database.keep_forgotten,
             )
         assert await database.administer(INDEX_AND_ROWS) == 0
         assert await database.administer(STALE) == 0
@@ -198,11 +228,11 @@ async def test_a_theme_moves_with_everything_that_is_its(database: Installation)
     assert {head.theme for head in heads} == {OLD, NEW}
     assert await left(database, OLD) == {"inbox", "history", "seals"}
     assert await database.administer(GAPS) == 0
-    assert await rows(database, "select reader, source from hermes_memory.theme_grants order by 1") == [
+    assert await database.rows("select reader, source from hermes_memory.theme_grants order by 1") == [
         (NEW, "sales"),
         ("sales", NEW),
     ]
-    assert await rows(database, "select agent_identity, child_identity from hermes_memory.memory_agent_edges") == [
+    assert await database.rows("select agent_identity, child_identity from hermes_memory.memory_agent_edges") == [
         (NEW, NEW)
     ]
 
@@ -222,16 +252,15 @@ async def test_what_both_themes_have_becomes_one(database: Installation) -> None
         await embed(store)
         foretold, done = await foretold_and_done(database, lambda: Remapping(MOVE, rows=2))
         waiting = {job.text: job.context for job in await store.queue.claim(500, lease=60)}
-        entries = await rows(
-            database, "select id, content, source from hermes_memory.memory_entries where agent_identity = $1", NEW
+        entries = await database.rows(
+            "select id, content, source from hermes_memory.memory_entries where agent_identity = $1", NEW
         )
         merged = await database.administer(
             "select count(*) from hermes_memory.history where agent_identity = $1 and merged_into = $2",
             NEW,
             kept[0].row,
         )
-        told = await rows(
-            database,
+        told = await database.rows(
             "select position, content from hermes_memory.conversations where session_id = 'talk' order by position",
         )
         await PostgresSeals(store.pool).seal(1_000)
@@ -259,7 +288,7 @@ async def test_what_comes_in_under_the_old_name_afterwards_moves_with_the_next_r
         later = [said(f"late {n} common word", at=LATELY + timedelta(days=1, minutes=n)) for n in range(5)]
         await store.delivery.apply([record(*later, caller=of(OLD)), add("late entry", of(OLD))])
         _, done = await foretold_and_done(database, lambda: Remapping(MOVE))
-        talk = await rows(database, TALK_IN_ORDER)
+        talk = await database.rows(TALK_IN_ORDER)
 
     assert len(replayed) == len(operations)
     assert nothing == {}
@@ -275,18 +304,9 @@ async def grant(database: Installation, reader: str, source: str) -> None:
     await database.administer("insert into hermes_memory.theme_grants (reader, source) values ($1, $2)", reader, source)
 
 
-async def rows(database: Installation, statement: str, *values: object) -> list[tuple[Any, ...]]:
-    connection = await asyncpg.connect(database.admin_dsn)
-    try:
-        return [tuple(record) for record in await connection.fetch(statement, *values)]
-    finally:
-        await connection.close()
-
-
 async def changes(database: Installation, theme: Theme) -> list[tuple[Any, ...]]:
     """Return what the history of a theme tells."""
-    return await rows(
-        database,
+    return await database.rows(
         """select id, row_id, subject, change, old_content, new_content, said_at, recorded_at, metadata
              from hermes_memory.history
             where agent_identity = $1 and erasure is null and change <> 'erased' order by id""",
@@ -296,8 +316,7 @@ async def changes(database: Installation, theme: Theme) -> list[tuple[Any, ...]]
 
 async def left(database: Installation, theme: Theme) -> set[str]:
     """Return the tables that have rows of a theme, or name it."""
-    tables = await rows(
-        database,
+    tables = await database.rows(
         """select c.relname from pg_class c where c.relnamespace = 'hermes_memory'::regnamespace
               and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'memory_maintenance_log'""",
     )
@@ -394,22 +413,6 @@ async def test_two_who_do_the_same_share_the_work(database: Installation) -> Non
         assert await database.administer(STALE) == 0
 
 
-class Dying(Administrator):
-    """Loses its connection, as a killed process does, in the transaction of this number before it commits."""
-
-    def __init__(self, connection: asyncpg.Connection[asyncpg.Record], *, dies_in: int) -> None:
-        super().__init__(connection)
-        self._left = dies_in
-
-    @asynccontextmanager
-    async def transaction(self, **options: Any) -> AsyncIterator[Any]:
-        async with super().transaction(**options) as connection:
-            yield connection
-            self._left -= 1
-            if self._left == 0:
-                connection.terminate()
-
-
 async def test_what_was_broken_off_anywhere_is_finished_by_the_next_and_on_record(database: Installation) -> None:
     async with database.store() as store:
         await store.delivery.apply(world(OLD))
@@ -426,10 +429,9 @@ async def test_what_was_broken_off_anywhere_is_finished_by_the_next_and_on_recor
             both = {word: await found(store, word, of(OLD)) | await found(store, word, of(NEW)) for word in before}
             assert both == before
         await foretold_and_done(database, lambda: Remapping(MOVE, rows=9))
-        talk = await rows(database, TALK_IN_ORDER)
+        talk = await database.rows(TALK_IN_ORDER)
         await PostgresSeals(store.pool).seal(1_000)
-    logged = await rows(
-        database,
+    logged = await database.rows(
         """select affected, (detail ->> 'finished')::boolean, (detail -> 'counts' ->> 'turns')::int
              from hermes_memory.memory_maintenance_log where verb = 'remap' order by at""",
     )
@@ -516,7 +518,7 @@ async def test_writers_go_on_while_their_theme_moves_and_nothing_is_lost(databas
                 await carry_out(work)
             stop.set()
         await foretold_and_done(database, lambda: Remapping(MOVE))
-        kept = {text for (text,) in await rows(database, "select content from hermes_memory.memory_rows")}
+        kept = {text for (text,) in await database.rows("select content from hermes_memory.memory_rows")}
 
     assert set(written) <= kept
     assert await left(database, OLD) <= {"inbox", "history", "seals", *holding_names()}

@@ -7,13 +7,12 @@ and the server's counters tell what it touched. A statement that this module doe
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from itertools import product
 from typing import Final
 from uuid import uuid4
 
-import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres import history_reader
@@ -110,12 +109,6 @@ READS_ALL: Final = {
 """Statements that may read a whole table, and why."""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def filled(server: TestServer) -> AsyncIterator[Installation]:
     async with migrated(server) as place:
@@ -187,6 +180,7 @@ async def _reads(store: PostgresStore) -> None:
     reader, history = store.reader, PostgresHistory(store.pool)
     await reader.mirrored(DESK, HOME, timeout=PATIENCE)
     await reader.private_copies(HOME, [(Target.MEMORY, "first note")], timeout=PATIENCE)
+    await reader.with_content(DESK, "second note", timeout=PATIENCE)
     await reader.themes(DESK, timeout=PATIENCE)
     await PostgresPeople(store.pool).others(ANA, timeout=PATIENCE)
     moment, row = datetime(2024, 1, 2, tzinfo=UTC), RowId(uuid4())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Final
 
 import anyio
-import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres.store import PostgresStore
@@ -29,12 +28,6 @@ CALLERS: Final = [
 
 STRAY_JOBS: Final = """
 select (select count(*) from hermes_memory.embedding_jobs) - (select count(*) from hermes_memory.memory_rows)"""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest_asyncio.fixture

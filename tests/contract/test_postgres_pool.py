@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import LiteralString
@@ -27,12 +27,6 @@ from hermes_memory.testing.making import ANA, DESK
 from tests.support.postgres import TestServer
 
 HANG_GUARD = 60.0
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest_asyncio.fixture

@@ -22,12 +22,6 @@ from tests.support.postgres_store import Installation, migrated
 ROWS = 2_000
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def installation(server: TestServer) -> AsyncIterator[Installation]:
     """A theme of thousands of entries and turns, with others beside it."""

@@ -6,7 +6,7 @@ and rows whose scores differ by less may change places. Everything else is the s
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from itertools import islice, pairwise
@@ -59,12 +59,6 @@ UNRELATED, RELATED = 0.15, 0.55
 NOW: Final = datetime(2026, 6, 1, tzinfo=UTC)
 
 Store = InMemoryStore | PostgresStore
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

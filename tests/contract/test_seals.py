@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import uuid4
@@ -24,20 +24,7 @@ from hermes_memory.domain.model import CurrentScope
 from hermes_memory.ports.seals import Sealed
 from hermes_memory.testing.making import DESK, PATIENCE, PLENTY, SALES_DESK, add, by_content, remove
 from hermes_memory.testing.seals_contract import SealsContract, SealsUnderTest
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import ANALYZE, Installation, migrated
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as installation:
-        yield installation
+from tests.support.postgres_store import ANALYZE, Installation
 
 
 class TestInMemorySeals(SealsContract):
@@ -66,20 +53,12 @@ class TestPostgresSeals(SealsContract):
     @pytest_asyncio.fixture
     async def chain(self, template: Installation) -> AsyncIterator[SealsUnderTest]:
         async with template.copy() as installation, installation.store() as store:
-
-            async def keep(days: float) -> None:
-                await keep_forgotten(installation, days)
-
             yield SealsUnderTest(
                 delivery=store.delivery,
                 history=PostgresHistory(store.pool),
                 seals=PostgresSeals(store.pool),
-                keep_forgotten=keep,
+                keep_forgotten=installation.keep_forgotten,
             )
-
-
-async def keep_forgotten(database: Installation, days: float) -> None:
-    await database.administer("update hermes_memory.installation set forgotten_days = $1", days)
 
 
 FORGERIES = {
@@ -137,7 +116,7 @@ async def test_a_tombstone_takes_no_text_and_one_put_there_by_force_is_found_and
     async with template.copy() as database, database.store() as store:
         await store.delivery.apply([add("gone")])
         await store.delivery.apply([remove(by_content("gone"))])
-        await keep_forgotten(database, 0)
+        await database.keep_forgotten(0)
         assert await PostgresSeals(store.pool).expire(PLENTY) == 2
         planting = "update hermes_memory.history set new_content = 'planted', said_at = at where change = 'added'"
         with pytest.raises(asyncpg.CheckViolationError):

@@ -12,23 +12,26 @@ import pytest
 
 from hermes_memory.adapters.inmemory.secret_tally import InMemorySecretTally
 from hermes_memory.adapters.secret_tally import FILE_NAME, FileSecretTally
-from hermes_memory.ports.secrets import SecretTally, SecretTotals
+from hermes_memory.ports.secrets import SecretTotals
+from hermes_memory.testing.making import PATIENCE
+from hermes_memory.testing.secret_tally_contract import SecretTallyContract
 from tests.support.full_disk import no_room_beyond
 
 
-@pytest.fixture(params=["memory", "file"])
-def tally(request: pytest.FixtureRequest, tmp_path: Path) -> SecretTally:
-    return InMemorySecretTally() if request.param == "memory" else FileSecretTally(tmp_path)
+class TestInMemorySecretTally(SecretTallyContract):
+    """Every promise, kept in memory."""
+
+    @pytest.fixture
+    def tally(self) -> InMemorySecretTally:
+        return InMemorySecretTally()
 
 
-def test_counts_add_up_by_kind_and_by_what_became_of_the_text(tally: SecretTally) -> None:
-    before = tally.totals()
-    tally.note({"jwt": 1, "password": 2}, refused=False)
-    tally.note({"jwt": 3}, refused=False)
-    tally.note({"jwt": 1}, refused=True)
+class TestFileSecretTally(SecretTallyContract):
+    """Every promise, kept in a file."""
 
-    assert before == SecretTotals()
-    assert tally.totals() == SecretTotals(redacted={"jwt": 4, "password": 2}, refused={"jwt": 1})
+    @pytest.fixture
+    def tally(self, tmp_path: Path) -> FileSecretTally:
+        return FileSecretTally(tmp_path, patience=PATIENCE)
 
 
 def test_the_file_is_made_when_a_secret_is_found_and_for_nobody_else(tmp_path: Path) -> None:

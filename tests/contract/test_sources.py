@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,8 @@ from hermes_memory.adapters.sources.holographic import read_facts
 from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listing
 from hermes_memory.adapters.sources.markdown import read_notebooks
 from hermes_memory.adapters.sources.pgvector import pgvector_source
-from hermes_memory.domain.foreign import Foreign
+from hermes_memory.domain.foreign import Foreign, ForeignEntry, Whose
+from hermes_memory.domain.model import Target
 from hermes_memory.testing.source_contract import SourceContract, SourceUnderTest
 from tests.support.postgres import TestServer
 
@@ -50,18 +51,29 @@ insert into memory_agent_edges (parent_identity, child_identity, parent_session_
 TABLES: Final = ("memory_entries", "conversations")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
 def by_file(name: str, path: Path, read: Callable[[], Sequence[Foreign]]) -> SourceUnderTest:
     async def fingerprint() -> object:
         files = sorted(file for file in path.rglob("*") if file.is_file())
         return [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in files]
 
     return SourceUnderTest(opened=lambda: read_source(name, read()), fingerprint=fingerprint)
+
+
+class TestReadSource(SourceContract):
+    """What was read already, in memory."""
+
+    @pytest.fixture
+    def source(self) -> SourceUnderTest:
+        whose = Whose(agent="marketing")
+        read = [
+            ForeignEntry(place=f"line {n}", key=str(n), whose=whose, target=Target.MEMORY, content="likes tea")
+            for n in range(3)
+        ]
+
+        async def fingerprint() -> object:
+            return list(read)
+
+        return SourceUnderTest(opened=lambda: read_source("notes", read), fingerprint=fingerprint)
 
 
 class TestMarkdownSource(SourceContract):

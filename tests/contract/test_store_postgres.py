@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres.folding import PostgresTextIndex
 from hermes_memory.testing import StoreUnderTest
 from hermes_memory.testing.store_contract import StoreContract
 from hermes_memory.testing.text_index_contract import TextIndexContract
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import Installation, migrated
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as installation:
-        yield installation
+from tests.support.postgres_store import Installation
 
 
 class TestPostgresStore(StoreContract):

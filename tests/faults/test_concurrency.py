@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -27,12 +27,6 @@ ROUNDS: Final = 12
 
 CHANGES: Final = "select new_content from hermes_memory.history where change <> 'removed'"
 ENTRIES: Final = "select content from hermes_memory.memory_entries"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest_asyncio.fixture

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 import anyio
-import asyncpg
 import pytest
-import pytest_asyncio
 
 from hermes_memory.adapters.inmemory.spool import InMemoryLeadership, InMemorySpool
 from hermes_memory.adapters.postgres.delivery import PostgresDelivery
@@ -28,7 +26,7 @@ from hermes_memory.testing.making import add, record, said
 from tests.support.fault_proxy import FaultProxy, place_of
 from tests.support.inprocess import until
 from tests.support.postgres import TestServer
-from tests.support.postgres_store import ANALYZE, PARTITIONS, Installation, migrated
+from tests.support.postgres_store import ANALYZE, PARTITIONS, Installation
 
 GUARD: Final = 90.0
 """Seconds; a guard against hanging, no measure of speed."""
@@ -83,27 +81,13 @@ async def delivering(dsn: str, **options: Any) -> AsyncIterator[Desk]:
         await pool.close()
 
 
-@asynccontextmanager
-async def administrator(installation: Installation) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    connection = await asyncpg.connect(installation.admin_dsn, timeout=30.0, command_timeout=60.0)
-    try:
-        yield connection
-    finally:
-        await connection.close()
-
-
-async def run_script(installation: Installation, script: str) -> None:
-    async with administrator(installation) as admin:
-        await admin.execute(script)
-
-
 def talk(number: int, caller: Caller = TALK[0]) -> Operation:
     return record(said(f"turn {number}"), caller=caller)
 
 
-async def turns(installation: Installation) -> list[str]:
+async def turns(database: Installation) -> list[str]:
     """Return what is stored, each session in its order."""
-    found = await installation.administer(
+    found = await database.administer(
         "select array_agg(session_id || ': ' || content order by session_id, position) from hermes_memory.conversations"
     )
     return list(found or [])
@@ -111,24 +95,6 @@ async def turns(installation: Installation) -> list[str]:
 
 def expected(count: int, *callers: Caller) -> list[str]:
     return sorted(f"{caller.session}: turn {number}" for caller in callers for number in range(count))
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as place:
-        yield place
-
-
-@pytest_asyncio.fixture
-async def installation(template: Installation) -> AsyncIterator[Installation]:
-    async with template.copy() as place:
-        yield place
 
 
 @pytest.mark.parametrize(
@@ -149,55 +115,55 @@ async def installation(template: Installation) -> AsyncIterator[Installation]:
         "P0001",
     ],
 )
-async def test_what_passes_is_waited_for_and_has_its_effect_once(installation: Installation, state: str) -> None:
-    await run_script(installation, STUMBLE.format(condition="true", times=5, state=state))
-    async with delivering(installation.runtime_dsn) as desk:
+async def test_what_passes_is_waited_for_and_has_its_effect_once(database: Installation, state: str) -> None:
+    await database.administer_all(STUMBLE.format(condition="true", times=5, state=state))
+    async with delivering(database.runtime_dsn) as desk:
         desk.accept(*(talk(number, caller) for number in range(4) for caller in TALK))
         await desk.empty()
         dead = desk.spool.dead()
 
     assert dead == []
-    assert await turns(installation) == expected(4, *TALK)
-    assert await installation.administer("select count(*) from hermes_memory.inbox") == 12
+    assert await turns(database) == expected(4, *TALK)
+    assert await database.administer("select count(*) from hermes_memory.inbox") == 12
 
 
 @pytest.mark.parametrize("state", ["22021", "22P05", "23514", "54000"])
 async def test_what_the_database_refuses_for_good_is_set_aside_alone_with_its_reason(
-    installation: Installation, state: str
+    database: Installation, state: str
 ) -> None:
     condition = "new.content = 'turn 2'"
-    await run_script(installation, STUMBLE.format(condition=condition, times=1_000_000, state=state))
-    async with delivering(installation.runtime_dsn) as desk:
+    await database.administer_all(STUMBLE.format(condition=condition, times=1_000_000, state=state))
+    async with delivering(database.runtime_dsn) as desk:
         desk.accept(*(talk(number) for number in range(6)))
         await desk.empty()
         dead = desk.spool.dead()
 
     assert [letter.reason.partition(" ")[0] for letter in dead] == [state]
-    assert await turns(installation) == [f"one: turn {number}" for number in (0, 1, 3, 4, 5)]
+    assert await turns(database) == [f"one: turn {number}" for number in (0, 1, 3, 4, 5)]
 
 
 async def test_only_the_lane_whose_rows_somebody_else_holds_waits_and_it_keeps_its_order(
-    installation: Installation,
+    database: Installation,
 ) -> None:
     held, free, other = TALK
-    async with delivering(installation.runtime_dsn) as desk:
+    async with delivering(database.runtime_dsn) as desk:
         desk.accept(talk(0, held))
         await desk.empty()
-        async with administrator(installation) as admin:
+        async with database.administrator() as admin:
             transaction = admin.transaction()
             await transaction.start()
             await admin.execute("select from hermes_memory.sessions where session_id = 'one' for update")
             desk.accept(*(talk(number, caller) for number in range(1, 4) for caller in (held, free, other)))
             with anyio.fail_after(GUARD):
                 await until_count(desk, 3)
-            went_on = await turns(installation)
+            went_on = await turns(database)
             state = desk.breaker.state
             await transaction.rollback()
         await desk.empty()
 
     assert went_on == ["one: turn 0", *(f"{n}: turn {i}" for n in ("three", "two") for i in (1, 2, 3))]
     assert state is BreakerState.CLOSED
-    assert await turns(installation) == sorted(
+    assert await turns(database) == sorted(
         ["one: turn 0", *(f"{caller.session}: turn {number}" for caller in TALK for number in (1, 2, 3))]
     )
     assert desk.deliverer.counts.buried == 0
@@ -208,18 +174,18 @@ async def until_count(desk: Desk, waiting: int) -> None:
         await anyio.sleep(0.02)
 
 
-async def test_a_deadlock_with_another_transaction_is_tried_again(installation: Installation) -> None:
+async def test_a_deadlock_with_another_transaction_is_tried_again(database: Installation) -> None:
     one, two, _ = TALK
-    async with delivering(installation.runtime_dsn) as desk:
+    async with delivering(database.runtime_dsn) as desk:
         desk.accept(talk(0, one), talk(0, two))
         await desk.empty()
         # The other one waits long before it looks for a deadlock, so it is the delivery that finds it.
-        async with administrator(installation) as admin, admin.transaction():
+        async with database.administrator() as admin, admin.transaction():
             await admin.execute("set local deadlock_timeout = '60s'")
             await admin.execute("select from hermes_memory.sessions where session_id = 'two' for update")
             desk.accept(talk(1, one), talk(1, two))
             with anyio.fail_after(GUARD):
-                while not await installation.administer(
+                while not await database.administer(
                     "select exists (select from pg_locks where not granted and database = "
                     "(select oid from pg_database where datname = current_database()))"
                     " or exists (select from pg_stat_activity where datname = current_database()"
@@ -231,65 +197,65 @@ async def test_a_deadlock_with_another_transaction_is_tried_again(installation: 
         dead = desk.spool.dead()
 
     assert dead == []
-    assert await turns(installation) == expected(2, one, two)
+    assert await turns(database) == expected(2, one, two)
 
 
-async def test_connections_that_the_server_ends_are_made_again(installation: Installation) -> None:
-    async with delivering(installation.runtime_dsn) as desk:
+async def test_connections_that_the_server_ends_are_made_again(database: Installation) -> None:
+    async with delivering(database.runtime_dsn) as desk:
         for number in range(5):
             desk.accept(talk(number))
-            await installation.administer(
-                "select count(pg_terminate_backend(pid)) from pg_stat_activity where usename = $1", installation.role
+            await database.administer(
+                "select count(pg_terminate_backend(pid)) from pg_stat_activity where usename = $1", database.role
             )
         await desk.empty()
 
-    assert await turns(installation) == expected(5, TALK[0])
+    assert await turns(database) == expected(5, TALK[0])
     assert desk.deliverer.counts.buried == 0
 
 
-async def test_too_many_connections_are_waited_for(installation: Installation) -> None:
-    await installation.administer(f'alter database "{installation.database}" connection limit 0')
-    async with delivering(installation.runtime_dsn) as desk:
+async def test_too_many_connections_are_waited_for(database: Installation) -> None:
+    await database.administer(f'alter database "{database.database}" connection limit 0')
+    async with delivering(database.runtime_dsn) as desk:
         desk.accept(talk(0))
         with anyio.fail_after(GUARD):
             await until(lambda: desk.breaker.state is not BreakerState.CLOSED)
         waiting = desk.spool.pending_before()
-        await installation.administer(f'alter database "{installation.database}" connection limit -1')
+        await database.administer(f'alter database "{database.database}" connection limit -1')
         await desk.empty()
 
     assert waiting == 1
-    assert await turns(installation) == ["one: turn 0"]
+    assert await turns(database) == ["one: turn 0"]
 
 
 async def test_a_server_that_only_reads_is_waited_for_until_it_writes_again(
-    installation: Installation, server: TestServer
+    database: Installation, server: TestServer
 ) -> None:
-    role, database = installation.role, installation.database
+    role, name = database.role, database.database
     with FaultProxy(place_of(server.superuser_dsn)) as proxy:
-        dsn = f"postgresql://{role}@127.0.0.1:{proxy.port}/{database}?target_session_attrs=read-write"
-        await installation.administer(f'alter database "{database}" set default_transaction_read_only = on')
+        dsn = f"postgresql://{role}@127.0.0.1:{proxy.port}/{name}?target_session_attrs=read-write"
+        await database.administer(f'alter database "{name}" set default_transaction_read_only = on')
         async with delivering(dsn) as desk:
             desk.accept(talk(0))
             with anyio.fail_after(GUARD):
                 await until(lambda: desk.breaker.state is not BreakerState.CLOSED)
             waiting = desk.spool.pending_before()
-            async with administrator(installation) as admin:
+            async with database.administrator() as admin:
                 await admin.execute("set default_transaction_read_only = off")
-                await admin.execute(f'alter database "{database}" reset default_transaction_read_only')
+                await admin.execute(f'alter database "{name}" reset default_transaction_read_only')
             await desk.empty()
 
     assert waiting == 1
-    assert await turns(installation) == ["one: turn 0"]
+    assert await turns(database) == ["one: turn 0"]
 
 
 @pytest.mark.parametrize("fault", ["refuse", "swallow"])
 async def test_delivery_moves_to_the_next_host_of_the_address_when_the_first_one_refuses_or_says_nothing(
-    installation: Installation, server: TestServer, fault: str
+    database: Installation, server: TestServer, fault: str
 ) -> None:
     place = place_of(server.superuser_dsn)
     with FaultProxy(place) as first, FaultProxy(place) as second:
         hosts = f"127.0.0.1:{first.port},127.0.0.1:{second.port}"
-        dsn = f"postgresql://{installation.role}@{hosts}/{quote(installation.database)}?target_session_attrs=read-write"
+        dsn = f"postgresql://{database.role}@{hosts}/{quote(database.database)}?target_session_attrs=read-write"
         async with delivering(dsn, connect_timeout=3.0, command_timeout=3.0) as desk:
             desk.accept(talk(0))
             await desk.empty()
@@ -302,38 +268,37 @@ async def test_delivery_moves_to_the_next_host_of_the_address_when_the_first_one
 
     assert met == 0
     assert moved > 0
-    assert await turns(installation) == expected(2, TALK[0])
+    assert await turns(database) == expected(2, TALK[0])
 
 
-async def test_a_table_that_changes_under_prepared_statements_holds_nothing_up(installation: Installation) -> None:
-    async with delivering(installation.runtime_dsn) as desk:
+async def test_a_table_that_changes_under_prepared_statements_holds_nothing_up(database: Installation) -> None:
+    async with delivering(database.runtime_dsn) as desk:
         desk.accept(talk(0))
         await desk.empty()
-        await installation.administer("alter table hermes_memory.sessions alter column parent_session_id type varchar")
+        await database.administer("alter table hermes_memory.sessions alter column parent_session_id type varchar")
         desk.accept(talk(1))
         await desk.empty()
 
     assert desk.deliverer.counts.buried == 0
-    assert await turns(installation) == expected(2, TALK[0])
+    assert await turns(database) == expected(2, TALK[0])
 
 
 async def test_a_statement_that_takes_too_long_makes_batches_smaller_and_loses_nothing(
-    installation: Installation,
+    database: Installation,
 ) -> None:
-    await run_script(
-        installation,
+    await database.administer_all(
         "create function public.dawdle() returns trigger language plpgsql as $$ begin perform pg_sleep(0.2); "
         "return new; end $$; create trigger dawdle before insert on hermes_memory.conversations "
         "for each row execute function public.dawdle()",
     )
-    async with delivering(installation.runtime_dsn, command_timeout=1.5) as desk:
+    async with delivering(database.runtime_dsn, command_timeout=1.5) as desk:
         desk.accept(*(talk(number) for number in range(16)))
         await desk.empty()
         size = desk.deliverer.batch
 
     assert size < 16
     assert desk.deliverer.counts.buried == 0
-    assert await turns(installation) == sorted(expected(16, TALK[0]), key=lambda text: int(text.split()[-1]))
+    assert await turns(database) == sorted(expected(16, TALK[0]), key=lambda text: int(text.split()[-1]))
 
 
 async def test_a_database_without_its_schema_stops_delivery_until_the_operator_has_migrated_it(
@@ -373,17 +338,17 @@ def told(entry: logging.LogRecord, action: str) -> bool:
     return vars(entry).get("action") == action
 
 
-async def test_rights_that_are_missing_stop_delivery_and_set_nothing_aside(installation: Installation) -> None:
-    revoked = f'on hermes_memory.inbox from "{installation.role}"'
-    await installation.administer(f"revoke insert {revoked}")
-    async with delivering(installation.runtime_dsn) as desk:
+async def test_rights_that_are_missing_stop_delivery_and_set_nothing_aside(database: Installation) -> None:
+    revoked = f'on hermes_memory.inbox from "{database.role}"'
+    await database.administer(f"revoke insert {revoked}")
+    async with delivering(database.runtime_dsn) as desk:
         desk.accept(add("kept"))
         with anyio.fail_after(GUARD):
             await until(lambda: desk.deliverer.obstacle)
         waiting, obstacle = desk.spool.pending_before(), desk.deliverer.obstacle
-        await installation.administer(f'grant insert on hermes_memory.inbox to "{installation.role}"')
+        await database.administer(f'grant insert on hermes_memory.inbox to "{database.role}"')
         await desk.empty()
 
     assert waiting == 1
     assert "lacks rights" in str(obstacle)
-    assert await installation.administer("select content from hermes_memory.memory_entries") == "kept"
+    assert await database.administer("select content from hermes_memory.memory_entries") == "kept"

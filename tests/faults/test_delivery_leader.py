@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -33,12 +33,6 @@ GUARD = 60.0
 """Seconds; a guard against hanging. A hand-over takes about a quarter of a second on an idle machine."""
 LEASE = 3.0
 STORED = "select array_agg(content order by created_at) from hermes_memory.memory_entries"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
 
 
 @pytest_asyncio.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import anyio
 import asyncpg
-import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.postgres.store import PostgresStore
@@ -25,26 +24,10 @@ VECTOR: Final = (1.0, 0.0, 0.0, 0.0)
 HOLD: Final = "select 1 from hermes_memory.memory_entries where id = $1 for update"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
 @pytest_asyncio.fixture
 async def installation(server: TestServer) -> AsyncIterator[Installation]:
     async with migrated(server) as place:
         yield place
-
-
-@asynccontextmanager
-async def rival(installation: Installation) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    """Give a connection of somebody else."""
-    connection = await asyncpg.connect(installation.admin_dsn, timeout=GUARD, command_timeout=GUARD)
-    try:
-        yield connection
-    finally:
-        await connection.close()
 
 
 async def hold(connection: asyncpg.Connection[asyncpg.Record], entry: AddEntry) -> None:
@@ -53,7 +36,7 @@ async def hold(connection: asyncpg.Connection[asyncpg.Record], entry: AddEntry) 
 
 async def test_vectors_are_stored_without_waiting_for_a_row_that_is_being_changed(installation: Installation) -> None:
     held, free = add("a note that somebody is changing"), add("another note")
-    async with installation.store() as store, rival(installation) as other:
+    async with installation.store() as store, installation.administrator() as other:
         await store.delivery.apply([held, free])
         jobs = await store.queue.claim(PLENTY, lease=LONG)
         async with other.transaction():
@@ -85,7 +68,7 @@ async def test_a_deadlock_with_somebody_else_is_tried_again_and_not_taken_for_an
     first, second = add("the first note"), add("the second note")
     changes = [replace(by_content(f"the {which} note"), f"the {which} note, changed") for which in ("first", "second")]
     await installation.administer(f"alter database \"{installation.database}\" set deadlock_timeout = '8s'")
-    async with installation.store() as store, rival(installation) as other:
+    async with installation.store() as store, installation.administrator() as other:
         await store.delivery.apply([first, second])
         # Whoever waits looks for a deadlock once, after this time: the delivery is to find it, not the other.
         await other.execute("set deadlock_timeout = '1h'")

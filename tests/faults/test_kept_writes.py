@@ -37,12 +37,6 @@ VECTORS: Final = "select count(*) from hermes_memory.turn_vectors_g1"
 CONNECTIONS: Final = "select count(*) from pg_stat_activity where datname = current_database() and usename = $1"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def template(server: TestServer) -> AsyncIterator[Installation]:
     async with migrated_for_trials(server) as installation:

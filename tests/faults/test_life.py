@@ -36,12 +36,6 @@ ENDINGS: Final[Mapping[str, int]] = {
 FORKS: Final[Mapping[str, int]] = {"forks": 0, "forks_a_pool": 0, "forks_and_dies_first": -signal.SIGKILL}
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def template(server: TestServer) -> AsyncIterator[Installation]:
     async with migrated_for_trials(server) as installation:

@@ -205,7 +205,7 @@ class FaultProxy:
         link = _Link(client=writer, deaf=self._swallows)
         self._links.add(link)
         try:
-            beyond, link.server = await _connect(self._destination)
+            beyond, link.server = await connect(self._destination)
             await asyncio.gather(
                 self._pump(link, reader, link.server, "server"), self._pump(link, beyond, writer, "client")
             )
@@ -267,7 +267,8 @@ def place_of(dsn: str) -> Place:
     return Path(host) / f".s.PGSQL.{port}" if host.startswith("/") else (host, int(port))
 
 
-async def _connect(place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a place."""
     if isinstance(place, Path):
         return await asyncio.open_unix_connection(str(place))
     return await asyncio.open_connection(*place)

@@ -39,21 +39,29 @@ class Installation:
         self.admin_dsn = server.dsn(database)
         self.runtime_dsn = server.dsn(database, user=role)
 
-    async def administer(self, statement: str, *arguments: object) -> Any:
-        """Run a statement as the superuser and return the first value of its first row, None when there is none."""
+    @asynccontextmanager
+    async def administrator(self) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+        """Give a connection of the superuser's."""
         connection = await asyncpg.connect(self.admin_dsn, timeout=30.0, command_timeout=60.0)
         try:
-            return await connection.fetchval(statement, *arguments)
+            yield connection
         finally:
             await connection.close()
 
+    async def administer(self, statement: str, *arguments: object) -> Any:
+        """Run a statement as the superuser and return the first value of its first row, None when there is none."""
+        async with self.administrator() as connection:
+            return await connection.fetchval(statement, *arguments)
+
     async def administer_all(self, statements: str) -> None:
         """Run any number of statements as the superuser."""
-        connection = await asyncpg.connect(self.admin_dsn, timeout=30.0, command_timeout=60.0)
-        try:
+        async with self.administrator() as connection:
             await connection.execute(statements)
-        finally:
-            await connection.close()
+
+    async def rows(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
+        """Run a statement as the superuser and return its rows."""
+        async with self.administrator() as connection:
+            return [tuple(record) for record in await connection.fetch(statement, *arguments)]
 
     @asynccontextmanager
     async def copy(self) -> AsyncIterator[Installation]:
@@ -100,6 +108,10 @@ class Installation:
         """Set the read policy."""
         await self.administer(f"update hermes_memory.installation set read_policy = '{policy}'")
 
+    async def keep_forgotten(self, days: float) -> None:
+        """Set how long what was forgotten keeps its texts."""
+        await self.administer("update hermes_memory.installation set forgotten_days = $1", days)
+
     async def grant(self, reader: Theme | Subject, source: Theme, *, expires_at: datetime | None = None) -> None:
         """Let a theme, or somebody, read another theme."""
         theme, subject = ("", reader) if isinstance(reader, bytes) else (reader, b"")
@@ -119,16 +131,12 @@ class Installation:
 
     async def erase_turn(self, row: RowId) -> None:
         """Remove a turn with its vectors, as the owner would."""
-        connection = await asyncpg.connect(self.admin_dsn, timeout=30.0, command_timeout=60.0)
-        try:
-            async with connection.transaction():
-                theme = await connection.fetchval(
-                    "select agent_identity from hermes_memory.conversations where id = $1", row
-                )
-                await connection.execute("select hermes_memory.forget_turn_vectors($1, array[$2::uuid])", theme, row)
-                await connection.execute("delete from hermes_memory.conversations where id = $1", row)
-        finally:
-            await connection.close()
+        async with self.administrator() as connection, connection.transaction():
+            theme = await connection.fetchval(
+                "select agent_identity from hermes_memory.conversations where id = $1", row
+            )
+            await connection.execute("select hermes_memory.forget_turn_vectors($1, array[$2::uuid])", theme, row)
+            await connection.execute("delete from hermes_memory.conversations where id = $1", row)
 
 
 async def _sleep(seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
 from functools import partial
 
 import anyio
@@ -34,33 +35,35 @@ async def openai(server: EmbeddingServer) -> AsyncIterator[OpenAIEmbedder]:
         yield embedder
 
 
-@pytest.fixture(scope="package")
-def loaded_model() -> Iterator[None]:
-    """Keeps the weights loaded between the tests."""
-    holder = LocalEmbedder()
+@contextmanager
+def _held(holder: LocalEmbedder | QualityEmbedder) -> Iterator[None]:
+    """Keep what embedders of a kind share between the tests, which is let go of with the last of them."""
     anyio.run(partial(holder.warm_up, timeout=60))
     yield
     anyio.run(holder.aclose)
+
+
+@pytest.fixture(scope="package")
+def loaded_model() -> Iterator[None]:
+    """Keeps the weights loaded."""
+    with _held(LocalEmbedder()):
+        yield
 
 
 @pytest.fixture
 async def in_process(loaded_model: None) -> AsyncIterator[LocalEmbedder]:
-    embedder = LocalEmbedder()
-    yield embedder
-    await embedder.aclose()
+    async with aclosing(LocalEmbedder()) as embedder:
+        yield embedder
 
 
 @pytest.fixture(scope="package")
 def loaded_process() -> Iterator[None]:
-    """Keeps the model's process running between the tests."""
-    holder = QualityEmbedder()
-    anyio.run(partial(holder.warm_up, timeout=60))
-    yield
-    anyio.run(holder.aclose)
+    """Keeps the model's process running."""
+    with _held(QualityEmbedder()):
+        yield
 
 
 @pytest.fixture
 async def beside(loaded_process: None) -> AsyncIterator[QualityEmbedder]:
-    embedder = QualityEmbedder()
-    yield embedder
-    await embedder.aclose()
+    async with aclosing(QualityEmbedder()) as embedder:
+        yield embedder

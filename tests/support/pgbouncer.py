@@ -1,4 +1,4 @@
-"""A PgBouncer in transaction mode before a test's server. The system's package of that name has to be installed."""
+"""PgBouncer in transaction mode before a test's server. The system's package of that name has to be installed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, quote, urlsplit
 
-from tests.support.postgres import TestServer
+from tests.support.fault_proxy import place_of
+from tests.support.pooled_connections import SERVER_CONNECTIONS
+from tests.support.transaction_pooler import PORT
 
-PORT: Final = 6432
-SERVER_CONNECTIONS: Final = 3
+_KEEPS_STATEMENTS: Final = (1, 21)
+"""From this version on it can follow prepared statements; the checks are about a pooler that does not."""
 _SECONDS: Final = 30.0
 _SETTINGS: Final = """
 [databases]
@@ -38,16 +39,24 @@ pidfile = {folder}/pooler.pid
 
 
 @contextmanager
-def pooler(server: TestServer, roles: Sequence[str]) -> Iterator[Path]:
-    """Run a pooler for these roles while the block lasts; give the folder of its socket."""
+def pgbouncer(server_dsn: str, roles: Sequence[str]) -> Iterator[Path]:
+    """Run PgBouncer for these roles before a server while the block lasts; give the folder of its socket."""
     binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     assert binary, "pgbouncer is not installed: take it from the system's packages"
-    told = parse_qs(urlsplit(server.superuser_dsn).query)
-    host, port = told["host"][0], told["port"][0]
+    socket = place_of(server_dsn)
+    assert isinstance(socket, Path), "PgBouncer is tried before a server of the tests' own"
     folder = Path(tempfile.mkdtemp(prefix="hermes-memory-pooler-"))
-    account = pwd.getpwuid(Path(host).stat().st_uid)
+    account = pwd.getpwuid(socket.parent.stat().st_uid)
     try:
-        settings = _SETTINGS.format(host=host, port=port, own_port=PORT, folder=folder, connections=SERVER_CONNECTIONS)
+        settings = _SETTINGS.format(
+            host=socket.parent,
+            port=socket.suffix.removeprefix("."),
+            own_port=PORT,
+            folder=folder,
+            connections=SERVER_CONNECTIONS,
+        )
+        if _version(binary) >= _KEEPS_STATEMENTS:
+            settings += "max_prepared_statements = 0\n"
         (folder / "pooler.ini").write_text(settings)
         (folder / "users.txt").write_text("".join(f'"{role}" ""\n' for role in roles))
         for path in (folder, *folder.iterdir()):
@@ -65,9 +74,9 @@ def pooler(server: TestServer, roles: Sequence[str]) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def pooled_dsn(folder: Path, role: str, database: str) -> str:
-    """Return the address of a database through the pooler."""
-    return f"postgresql://{quote(role)}@/{quote(database)}?host={quote(str(folder), safe='')}&port={PORT}"
+def _version(binary: str) -> tuple[int, ...]:
+    told = subprocess.run([binary, "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    return tuple(int(part) for part in told.split(".")[:2])
 
 
 def _await(socket: Path, process: subprocess.Popen[bytes]) -> None:
