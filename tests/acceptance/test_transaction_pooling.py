@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -37,6 +37,14 @@ THEMES: Final = (MARKETING, SALES)
 SUBJECTS: Final = (None, ANA, BEN)
 POOLERS: Final = {"own": lambda dsn, _: transaction_pooler(dsn), "pgbouncer": pgbouncer}
 PATIENT: Final = 30.0
+# What PgBouncer itself sets for a client is the client's to say; jit is what the driver sets while it asks for a type.
+LEFT_BEHIND: Final = """
+select concat(current_setting('hermes_memory.theme', true), current_setting('hermes_memory.subject', true)),
+       array(select s.name from pg_settings s
+              where s.source = 'session'
+                and s.name <> all (array['application_name', 'client_encoding', 'DateStyle', 'TimeZone',
+                                         'standard_conforming_strings', 'jit'])),
+       (select count(*) from pg_prepared_statements p where p.name <> '')"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -171,6 +179,18 @@ async def test_no_client_ever_sees_the_context_of_another(through: str, database
     assert len(backends) <= SERVER_CONNECTIONS
 
 
+async def left_behind(through: str) -> list[tuple[object, ...]]:
+    """Return what is found in the session of each connection: who asked, settings, and how many prepared statements."""
+    async with AsyncExitStack() as held:
+        clients = [await held.enter_async_context(client(through)) for _ in range(SERVER_CONNECTIONS)]
+        for each in clients:
+            await each.execute("begin")
+        found = [tuple(await each.fetchrow(LEFT_BEHIND) or ()) for each in clients]
+        for each in clients:
+            await each.execute("rollback")
+    return found
+
+
 async def test_the_library_keeps_its_callers_apart(through: str, home: Path, configure: Callable[..., None]) -> None:
     configure(dsn=through, statement_cache="false", pool_size=CLIENTS)
     people = [Subject(bytes([number]) * 32) for number in range(1, CLIENTS + 1)]
@@ -189,6 +209,7 @@ async def test_the_library_keeps_its_callers_apart(through: str, home: Path, con
 
     for number, contents in enumerate(heard):
         assert contents == {f"the striped zebra of person {number}", f"my zebra {number} is well"}
+    assert await left_behind(through) == [("", [], 0)] * SERVER_CONNECTIONS
 
 
 async def test_the_provider_works_and_keeps_its_contacts_apart(
