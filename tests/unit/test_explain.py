@@ -168,6 +168,16 @@ async def test_a_candidate_that_is_not_in_the_answer_is_said_to_have_been_cut_an
     assert (await bench.why(first)).fate is Fate.RETURNED
 
 
+async def test_nothing_is_said_to_stand_out_only_where_the_floor_held_back_all(bench: Bench) -> None:
+    _, second = await bench.hold("vault vault", VAULT)
+    alone = await bench.why(second, floor=0.999)
+    beside = await bench.why(second, floor=0.999, exclude=frozenset({"vault vault"}))
+
+    assert (alone.fate, beside.fate) == (Fate.FLOOR, Fate.FLOOR)
+    assert "no memory stands out" in alone.because
+    assert "no memory stands out" not in beside.because
+
+
 async def test_what_had_no_room_where_it_was_shown_was_cut_by_the_budget(bench: Bench) -> None:
     first, second = await bench.hold("vault vault", VAULT)
     view, answer = bench.view(), await bench.answer()

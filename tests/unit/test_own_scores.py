@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -66,6 +67,15 @@ def test_a_row_is_analysed_once_and_again_only_when_its_content_has_changed() ->
 
     assert (once, len(analyzer.analysed)) == (1, 2)
     assert first[0].bm25 > 0 == changed.bm25
+
+
+def test_a_row_with_another_date_is_analysed_again_because_its_date_is_among_its_words() -> None:
+    analyzer = CountingAnalyzer()
+    scores, row = OwnScores(analyzer), entry("the vault")
+    scores.score(row, STATISTICS)
+    scores.score(replace(row, at=row.at + timedelta(days=400)), STATISTICS)
+
+    assert len(analyzer.analysed) == 2
 
 
 def test_only_so_many_rows_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -357,6 +357,32 @@ async def test_a_connection_that_breaks_when_all_is_answered_takes_nothing_from_
     assert result.degraded == ()
 
 
+async def test_a_connection_that_breaks_while_the_other_leg_compares_takes_nothing_from_the_answer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    await bench.hold("the vault key is with Ana", "a vault door")
+    text_leg_ends, other_leg_compares = anyio.Event(), anyio.Event()
+
+    async def end() -> None:
+        if not text_leg_ends.is_set():
+            text_leg_ends.set()
+            await other_leg_compares.wait()
+            raise AWAY
+
+    async def compare() -> None:
+        other_leg_compares.set()
+        await anyio.sleep(0.01)
+
+    monkeypatch.setattr(bench.search.ending, "meet", end)
+    monkeypatch.setattr(bench.search.vector, "meet", text_leg_ends.wait)
+    monkeypatch.setattr(bench.search.cosine, "meet", compare)
+    result = await bench.ask("vault")
+
+    assert result.degraded == ()
+    assert all(hit.parts["cosine"] > 0 for hit in result.hits)
+
+
 async def test_rows_that_a_full_text_leg_left_out_get_the_text_score_of_their_own_words(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

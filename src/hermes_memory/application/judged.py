@@ -106,7 +106,7 @@ def _fate(trace: Trace, verdict: Verdict) -> str:
 
 
 def _nothing_fits(trace: Trace) -> str:
-    if trace.support is None or any(placed.fate is Fate.RETURNED for placed in trace.placed):
+    if trace.support is None or any(placed.fate is not Fate.FLOOR for placed in trace.placed):
         return ""
     return f", as are all: no memory stands out for this question (support {trace.support:.3f})"
 

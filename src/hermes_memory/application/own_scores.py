@@ -24,7 +24,7 @@ class OwnScore(NamedTuple):
 class OwnScores:
     """Scores rows by BM25. What a row holds is remembered, because analysing costs more than all the rest.
 
-    Of its content only the hash is, which tells whether it is another one by now.
+    Of its text only the hash is, which tells whether it is another one by now.
     """
 
     def __init__(self, analyzer: Analyzer) -> None:
@@ -33,10 +33,11 @@ class OwnScores:
 
     def score(self, row: Row, statistics: QueryStatistics) -> OwnScore:
         """Return the BM25 score of a row for a query, and which of its lexemes it holds."""
-        known, content = self._analysed.get(row.id), hash(row.content)
-        if known is None or known[0] != content:
-            lexemes = self._analyzer.analyze(indexed_row(row))
-            known = self._analysed[row.id] = (content, Counter(lexemes), len(lexemes))
+        text = indexed_row(row)
+        known, indexed = self._analysed.get(row.id), hash(text)
+        if known is None or known[0] != indexed:
+            lexemes = self._analyzer.analyze(text)
+            known = self._analysed[row.id] = (indexed, Counter(lexemes), len(lexemes))
             while len(self._analysed) > ROWS_KEPT:
                 self._analysed.popitem(last=False)
         return OwnScore(bm25(known[1], known[2], statistics), mask_of(map(known[1].__contains__, statistics.lexemes)))

@@ -60,7 +60,6 @@ class _Gathered:
         text_alone: Whether the question has no vector, and gets none any more.
         left_out: Scores of rows that only the vector leg has found, by the words they hold; those of the text leg have
             theirs.
-        comparing: Whether cosines were asked for of rows that only the text leg has found.
     """
 
     lexemes: tuple[str, ...]
@@ -71,7 +70,6 @@ class _Gathered:
     near: Sequence[VectorHit] | None = None
     cosines: Mapping[RowId, float] | None = None
     left_out: Mapping[RowId, OwnScore] | None = None
-    comparing: bool = False
     withheld: Sequence[RowId] = ()
     problems: list[Degradation] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
@@ -83,9 +81,9 @@ class _Gathered:
         return self.text is not None and (self.text_alone or self.cosines is not None)
 
     @property
-    def half_compared(self) -> bool:
-        """Whether cosines were asked for and are not there."""
-        return self.comparing and self.cosines is None
+    def comparable(self) -> bool:
+        """Whether both legs have brought what they can, so that rows without a cosine can be given theirs."""
+        return self.vector is not None and self.near is not None and self.text is not None
 
     @property
     def compared_with(self) -> int | None:
@@ -172,23 +170,26 @@ class Recall:
                 legs.start_soon(self._vector_leg, request, query, deadline, gathered, legs)
         if gathered.text is None and gathered.near is None:
             raise gathered.failure or DeadlineExceeded("the database did not answer in time")
-        if allowed.cancelled_caught and not gathered.complete:
+        if allowed.cancelled_caught and not gathered.complete and gathered.failure is None:
             late = Degradation.TEXT_LATE if gathered.text is None else Degradation.VECTOR_LATE
             gathered.problems.append(late)
 
     async def _text_leg(self, request: RecallRequest, deadline: float, gathered: _Gathered, legs: TaskGroup) -> None:
-        started = time.monotonic()
+        started, compares = time.monotonic(), False
         try:
             async with self._looking(request, deadline) as look:
                 with self._telemetry.timed(Timing.RECALL_TEXT):
                     gathered.text = await look.by_text(request.space, gathered.lexemes, limit=self._text_candidates)
                 gathered.timings["text"] = time.monotonic() - started
-                await self._compare(look, gathered, legs)
+                if compares := gathered.comparable:
+                    await self._compare(look, gathered, legs)
         except HermesMemoryError as error:
             # A connection that breaks when all has been answered takes nothing from the answer.
             if gathered.text is None:
                 _note_failure(error, gathered, Degradation.TEXT_FAILED)
-            elif gathered.half_compared:
+            elif compares and gathered.cosines is None:
+                if isinstance(error, InvalidInput):  # the generation was exchanged meanwhile
+                    self._generation_until = 0.0
                 _note_failure(error, gathered, Degradation.VECTOR_FAILED)
         gathered.timings.setdefault("text", time.monotonic() - started)
 
@@ -203,7 +204,7 @@ class Recall:
         if gathered.vector is None:
             gathered.text_alone = True
             return
-        started = time.monotonic()
+        started, compares = time.monotonic(), False
         try:
             async with self._looking(request, deadline) as look:
                 with self._telemetry.timed(Timing.RECALL_VECTOR):
@@ -211,12 +212,14 @@ class Recall:
                         request.space, gathered.vector, limit=VECTOR_CANDIDATES, generation=gathered.compared_with
                     )
                 gathered.timings["vector"] = time.monotonic() - started
-                await self._compare(look, gathered, legs)
-        except InvalidInput as error:
+                if compares := gathered.comparable:
+                    await self._compare(look, gathered, legs)
+        except InvalidInput:
+            # It is the generation that is not there any more: nothing that the caller gave.
             self._generation_until = 0.0
-            _note_failure(error, gathered, Degradation.EXCHANGED)
+            gathered.problems.append(Degradation.EXCHANGED)
         except HermesMemoryError as error:
-            if gathered.near is None or gathered.half_compared:
+            if gathered.near is None or (compares and gathered.cosines is None):
                 _note_failure(error, gathered, Degradation.VECTOR_FAILED)
         gathered.timings.setdefault("vector", time.monotonic() - started)
 
@@ -235,7 +238,6 @@ class Recall:
         """
         if gathered.vector is None or gathered.near is None or gathered.text is None:
             return
-        gathered.comparing = True
         have = {hit.row.id for hit in gathered.near}
         missing = [hit.row.id for hit in gathered.text.hits if hit.row.id not in have]
         started = time.monotonic()
