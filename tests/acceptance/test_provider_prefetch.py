@@ -145,7 +145,8 @@ async def test_a_block_queued_while_the_embedder_is_down_does_not_stand_for_noth
         agent.provider.queue_prefetch(MISSPELT, session_id="s1")
         embedding_server.fault = None
         agent.settle()
-        eventually(lambda: agent.tool("recall_memory", query="Periwinkle").get("degraded") == [])
+        # Until the model is measured again, nearness counts for little.
+        eventually(lambda: any(hit["score"] > 0.3 for hit in agent.tool("recall_memory", query=MISSPELT)["hits"]))
         return found_by_text, missed_by_text, agent.provider.prefetch(MISSPELT)
 
     found_by_text, missed_by_text, afterwards = await anyio.to_thread.run_sync(session)
@@ -231,7 +232,7 @@ async def test_blocks_and_answers_keep_within_their_tokens(agent: Agent, configu
     agent.settle()
     agent.provider.on_session_switch("s2", parent_session_id="s1", reset=True, reason="new_session")
     settings = agent.runtime.settings
-    block = agent.provider.prefetch("What do the Periwinkle clauses say?")
+    block = agent.provider.prefetch("Which detail was in Periwinkle question 7?")
     answers = [
         agent.provider.handle_tool_call(tool, {"query": query, "limit": 50})
         for tool, query in (("recall_memory", "Periwinkle clause"), ("recall_conversation", "Periwinkle answer"))

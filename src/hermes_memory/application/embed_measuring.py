@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 MEASURE_SECONDS: Final = 30.0
 """Seconds until a model that could not be measured is measured again."""
+AWAY_SECONDS: Final = 2.0
+"""Likewise of one that was out of reach: until it is measured, answers are worth less than they are."""
 
 
 class Measuring:
@@ -45,6 +47,8 @@ class Measuring:
                 unrelated, related = await measure(self._embedder, timeout=self._timeout)
             await self._queue.calibrate(generation.number, unrelated=unrelated, related=related)
         except (EmbedderUnavailable, EmbeddingRejected, *STORE_TROUBLE) as error:
+            if isinstance(error, EmbedderUnavailable):
+                self._measure_at = time.monotonic() + AWAY_SECONDS
             logger.info("calibration waits", extra={"action": "embed.calibrate", "cause": type(error).__name__})
         except Exception as error:  # noqa: BLE001 - embedding goes on uncalibrated, and it is measured again later
             self._faults.tell("measuring the model met an unexpected error", error, action="embed.fault")
