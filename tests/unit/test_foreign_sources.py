@@ -24,6 +24,7 @@ from hermes_memory.cli.import_config import print_settings
 from hermes_memory.domain.foreign import ForeignEntry, Unreadable, Whose
 from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
 from hermes_memory.domain.model import Target
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.settings import settings_with
 
 AT = datetime(2024, 5, 3, 10, tzinfo=UTC)
@@ -201,6 +202,14 @@ def test_a_session_named_by_the_host_keeps_its_name_though_it_has_digits_alone()
 
     assert owners.session("20260503_101500_12345678") == "20260503_101500_12345678"
     assert str(owners.session("4915550104711")).startswith("contact~")
+
+
+def test_a_session_that_holds_the_key_of_its_contact_is_named_as_the_provider_names_it() -> None:
+    owners = Owners(policy=IdentityPolicy(), secret=SECRET, default="hermes")
+    caller = owners.caller(Whose(agent="whatsapp-dm", contact="telegram:dm:12345678"), "chat-12345678")
+
+    assert caller.session == SessionNames(secret=SECRET, contacts=frozenset({"12345678"}))("chat-12345678")
+    assert "12345678" not in str(caller.session)[:-32]
 
 
 def test_every_setting_of_the_peer_has_a_counterpart_or_a_reason(tmp_path: Path) -> None:

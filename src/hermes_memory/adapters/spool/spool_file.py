@@ -19,12 +19,14 @@ from hermes_memory.adapters.spool.database import Synchronous
 from hermes_memory.adapters.spool.faults import TROUBLE, Fault, fault_of
 from hermes_memory.adapters.spool.forks import watch_forks
 from hermes_memory.adapters.spool.write_lock import WriteLock
-from hermes_memory.domain.errors import SpoolFull, StoreUnavailable
+from hermes_memory.domain.errors import ConfigurationError, SpoolFull, StoreUnavailable
 
 RECLAIMED_AT_ONCE: Final = 16
 """MiB of its own that a full disk's spool looks for before it refuses a write."""
 SCRUB_PAUSE_SECONDS: Final = 0.05
 SCRUB_AGAIN_SECONDS: Final = 5.0
+SCRUB_FULL_SECONDS: Final = 300.0
+"""On a full disk each try takes the reserve that others may need, and fails as long as nobody makes room."""
 """After a try to finish in passing what another process could not."""
 T = TypeVar("T")
 
@@ -157,21 +159,29 @@ class SpoolFile:
             ConfigurationError: They are not ours, or a newer version made them.
         """
         deadline = time.monotonic() + timeout
-        with contextlib.suppress(DiskFull):
+        try:
             self._perform(self._contents.scrubbing.owe, reserve=True)
             while not (done := self._perform(self._contents.scrub, reserve=True)) and time.monotonic() < deadline:
                 time.sleep(SCRUB_PAUSE_SECONDS)
+        except DiskFull:
+            return False
+        finally:
             self._ballast.keep()
-            return done
-        return False
+        return done
 
     def finish_scrub(self) -> None:
         """Go on with what `scrub` could not finish, in whatever process, once in a while. Trouble is left for later."""
         if not self._contents.scrubbing.owed() or time.monotonic() < self._scrub_at:
             return
         self._scrub_at = time.monotonic() + SCRUB_AGAIN_SECONDS
-        with contextlib.suppress(StoreUnavailable):
+        try:
             self._perform(self._contents.scrub, reserve=True)
+        except DiskFull:
+            self._scrub_at = time.monotonic() + SCRUB_FULL_SECONDS
+        except (StoreUnavailable, ConfigurationError):
+            return  # whoever uses the files for anything else is told
+        finally:
+            self._ballast.keep()
 
     def changed(self) -> bool:
         """Tell whether another object appended or committed since this was last asked."""

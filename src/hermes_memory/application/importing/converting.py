@@ -94,13 +94,13 @@ class Converter:
             occurrence=self._occurrence(item, caller, content),
             metadata=self._preparing.metadata(without_contacts(item.metadata)),
         )
-        parent = self._owners.session(item.parent)
+        parent = self._owners.session(item.parent, item.whose.contact)
         return self._converted(RecordTurns(stamp=stamp, turns=(draft,), parent_session=parent), item, content)
 
     def _delegation(self, item: ForeignDelegation) -> Converted:
         operation = RecordDelegation(
             stamp=self._stamp(self._owners.caller(item.whose, item.session), item.key, at=moment(item.at)),
-            child_session=self._owners.session(item.child_session),
+            child_session=self._owners.session(item.child_session, item.whose.contact),
             child_theme=self._owners.theme(item.child) if item.child else None,
             task=self._preparing.text(item.task, DELEGATION_MAX_CHARS),
             result=self._preparing.text(item.result, DELEGATION_MAX_CHARS),

@@ -11,7 +11,7 @@ from typing import Final
 from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Whose
-from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
+from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, contact_keys, resolve
 from hermes_memory.domain.model import SINKS, Caller, SessionId, Subject, Theme
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.domain.subjects import subject_for
@@ -86,7 +86,7 @@ class Owners:
         Raises:
             InvalidInput: The names cannot be used.
         """
-        agent, named = whose.agent or self.default, self.session(session)
+        agent, named = whose.agent or self.default, self.session(session, whose.contact)
         if agent not in SINKS:
             return self._named(agent, named)
         if whose.contact:
@@ -96,9 +96,10 @@ class Owners:
         nobody = subject_for(self.secret, "import", agent, session or "")
         return Caller(theme=Theme(agent), subject=nobody, session=named)
 
-    def session(self, session: str | None) -> SessionId | None:
-        """Return the name of a session, which is hashed where it is the key of a contact."""
-        return SessionNames(secret=self.secret)(session)
+    def session(self, session: str | None, contact: str | None = None) -> SessionId | None:
+        """Return the name of a session, which is hashed where it is the key of a contact, or holds that of its own."""
+        contacts = contact_keys(HostIdentity(gateway_session_key=contact)) if contact else frozenset[str]()
+        return SessionNames(secret=self.secret, contacts=contacts)(session)
 
     def theme(self, agent: str) -> Theme | None:
         """Return the ordinary theme of an agent, None when its rows are kept in a governed one."""
