@@ -351,8 +351,9 @@ def test_what_is_stored_while_a_block_is_made_is_not_missed(bench: Bench) -> Non
         await bench.runtime.parts.store.delivery.apply([add("The lighthouse is 40 metres tall")])
 
     query = "How tall is the lighthouse?"
-    bench.ambient.prepare(HERE, query)
+    # Before the block is begun: its search may be over before this thread goes on.
     search.meet = meet_after_a_write  # type: ignore[method-assign]
+    bench.ambient.prepare(HERE, query)
     eventually(lambda: list(bench.ambient._queued))
     search.meet = meet  # type: ignore[method-assign]
 
