@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -167,16 +168,19 @@ class PassesOn:
             raise error
 
 
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), asyncio.CancelledError()])
 def test_a_span_that_passes_on_the_error_of_its_block_is_no_failure_of_the_tracer(
-    caplog: pytest.LogCaptureFixture,
+    error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
-    telemetry = Telemetry()
-    telemetry.follow(PassesOn())
+    telemetry, sound = Telemetry(), InMemoryTracer()
+    for tracer in (sound, PassesOn()):
+        telemetry.follow(tracer)
     for _ in range(2):
-        with pytest.raises(StoreUnavailable), telemetry.timed(Timing.DELIVERY):
-            raise StoreUnavailable("away")
+        with pytest.raises(type(error)), telemetry.timed(Timing.DELIVERY):
+            raise error
 
     assert caplog.records == []
+    assert sound.spans == [(Timing.DELIVERY, None, type(error).__name__)] * 2
 
 
 def test_every_way_in_which_an_answer_is_degraded_is_counted_under_its_reason() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import Final
 
@@ -68,35 +68,45 @@ class Telemetry:
     def publish(self, readings: Mapping[Metric, float]) -> None:
         """Pass on the numbers as they are now."""
         for listener in self._metrics:
-            try:
+            with self.tolerating(listener):
                 listener.publish(readings)
-            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
-                self.let_go(listener, error)
 
     def took(self, timing: Timing, seconds: float) -> None:
         """Pass on how long something took."""
         for listener in self._metrics:
-            try:
+            with self.tolerating(listener):
                 listener.took(timing, seconds)
-            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
-                self.let_go(listener, error)
 
     def count(self, happening: Happening) -> None:
         """Pass on that something happened."""
         for listener in self._metrics:
-            try:
+            with self.tolerating(listener):
                 listener.count(happening)
-            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
-                self.let_go(listener, error)
 
     def _wants(self, listener: Metrics, wants: Callable[[], bool]) -> bool:
-        try:
-            return wants()
-        except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
-            self.let_go(listener, error)
-            return False
+        wanted = False
+        with self.tolerating(listener):
+            wanted = wants()
+        return wanted
 
-    def let_go(self, listener: object, error: Exception) -> None:
+    @contextmanager
+    def tolerating(self, listener: object, *, passing: BaseException | None = None) -> Iterator[None]:
+        """Make a block for others' code, on which the memory does not depend: an error of theirs ends here.
+
+        Args:
+            listener: The listener or tracer whose code it is, which is let go if it raises.
+            passing: An error that the code is handed and may raise again, which is no fault of its own.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if error is passing:
+                return
+            if not isinstance(error, Exception):
+                raise
+            self._let_go(listener, error)
+
+    def _let_go(self, listener: object, error: Exception) -> None:
         """Tell nothing more to a listener or tracer that raised, and say so once, however many threads met it."""
         with self._changes:
             known = any(each is listener for each in (*self._metrics, *self._tracers))
@@ -146,12 +156,9 @@ class _Traced(_Timed):
 
     def __enter__(self) -> None:
         for tracer in self._tracers:
-            try:
+            with self._telemetry.tolerating(tracer):
                 span = tracer.span(self._timing)
                 span.__enter__()
-            except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
-                self._telemetry.let_go(tracer, error)
-            else:
                 self._spans.append((tracer, span))
         super().__enter__()
 
@@ -161,8 +168,6 @@ class _Traced(_Timed):
         super().__exit__(kind, error, trace)
         while self._spans:
             tracer, span = self._spans.pop()
-            try:
+            # The block's own error, which a span may pass on, goes on in any case.
+            with self._telemetry.tolerating(tracer, passing=error):
                 span.__exit__(kind, error, trace)
-            except Exception as problem:  # noqa: BLE001 - others' code, which the memory does not depend on
-                if problem is not error:  # the block's own error, which a span may pass on, goes on in any case
-                    self._telemetry.let_go(tracer, problem)
