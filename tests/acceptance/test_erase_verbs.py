@@ -130,6 +130,25 @@ def test_a_person_is_erased_from_home_and_database_and_the_certificate_shows_it(
     assert anyio.run(words_left, database, TEST_WORDS, ana.hex(), PHONE) == []
 
 
+@pytest.mark.usefixtures("served")
+def test_a_spool_whose_files_cannot_be_cleaned_leaves_the_certificate_and_work_to_do(
+    database: Installation, home: Path, command: Command
+) -> None:
+    anyio.run(filled)
+    (spool,) = (home / "hermes-memory" / "spool").glob("spool-*.db")
+    note = spool.with_suffix(".scrub")
+    note.symlink_to("elsewhere")
+    arguments = ("erase", "--theme", "support", "--execute", "--json", "--admin-dsn", database.admin_dsn)
+    told = expect(command(*arguments), WORK_REMAINS).document
+    note.unlink()
+    again = expect(command(*arguments), DONE).document
+
+    assert (told["counts"]["entries"], told["complete"]) == (2, False)
+    assert {proof["store"] for proof in told["proofs"] if proof["remaining"]} == {"spool files"}
+    assert any("remove it or the link" in note for note in told["notes"])
+    assert again["complete"] is True
+
+
 async def words_left(database: Installation, *words: str) -> list[str]:
     """Return the tables that hold one of the words in any row."""
     connection = await asyncpg.connect(database.admin_dsn)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+import pytest
 from tests.contract.test_store_inmemory import Levers
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.erase import LINKED, READ, SHARED, Erasing
+from hermes_memory.application.erase import LINKED, READ, SHARED, UNLOOKED, UNUSABLE, Erasing
 from hermes_memory.domain.erasure import Erasure, WholeSession, WholeSubject
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import Caller, SessionId
+from hermes_memory.ports.spool import Kept
 from hermes_memory.testing.making import ANA, DESK, MARKETING, add, by_content, next_moment, record, replace, said
 
 TALK: Final = SessionId("talk")
@@ -55,3 +59,50 @@ async def test_a_certificate_is_not_complete_while_the_files_of_a_spool_could_no
     assert [READ.format(1) in certificate.notes for certificate in told] == [False, True]
     assert not told[1].complete
     assert {proof.store: proof.remaining for proof in told[1].proofs}["spool files"] == 1
+
+
+class UncleanableSpool(InMemorySpool):
+    """A spool whose files cannot be used any more when they are to be cleaned."""
+
+    def __init__(self, trouble: HermesMemoryError) -> None:
+        super().__init__()
+        self._trouble = trouble
+
+    def scrub(self, timeout: float) -> bool:
+        raise self._trouble
+
+
+class LostSpool(UncleanableSpool):
+    """A spool that cannot be used at all any more once it was looked through."""
+
+    def __init__(self, trouble: HermesMemoryError) -> None:
+        super().__init__(trouble)
+        self._looked = False
+
+    def kept(self, limit: int, *, after: int = 0) -> Sequence[Kept]:
+        if self._looked:
+            raise self._trouble
+        self._looked = True
+        return super().kept(limit, after=after)
+
+
+TROUBLES: Final = (StoreUnavailable("it is locked"), ConfigurationError("it is another user's"))
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize(("kind", "unlooked"), [(UncleanableSpool, 0), (LostSpool, 1)])
+async def test_a_spool_that_cannot_be_used_once_the_database_has_erased_costs_the_certificate_its_completeness_alone(
+    kind: type[UncleanableSpool], unlooked: int, trouble: HermesMemoryError
+) -> None:
+    store, usable = Levers().store, InMemorySpool()
+    erasing = Erasing(store.eraser, [kind(trouble), usable], set_aside=lambda: 0, now=next_moment)
+    await store.delivery.apply([record(said("I am on 555"), caller=WITH_ANA)])
+    usable.put(record(said("I wait"), caller=WITH_ANA))
+    certificate = await erasing.execute(WholeSession(session=TALK))
+    remaining = {proof.store: proof.remaining for proof in certificate.proofs}
+
+    assert (certificate.counts["turns"], certificate.counts["waiting"]) == (1, 1)
+    assert not certificate.complete
+    assert (remaining["spools"], remaining["spool files"]) == (unlooked, 1)
+    assert (UNLOOKED.format(1) in certificate.notes) == bool(unlooked)
+    assert {READ.format(1), UNUSABLE.format(trouble)} <= set(certificate.notes)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from hermes_memory.application.spool_desk import drop, walk
 from hermes_memory.application.worker import Worker
 from hermes_memory.domain.erasure import Certificate, Erasure, Proof, concerns, links, title
+from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.domain.model import OperationId
 from hermes_memory.ports.erasure import Eraser
 from hermes_memory.ports.spool import Spool
@@ -47,23 +48,55 @@ HANDED_OVER: Final = (
 CLEANED: Final = "every spool of the home whose files may hold what was delivered or dropped"
 BACKUPS: Final = "backups, replicas behind and the server's own log keep what they have until they are renewed"
 READ: Final = (
-    "{} spools could not be cleaned, for another process was reading in them all the time, or the disk is full: what"
-    " was delivered or dropped may stand in their files until the process that delivers from them has finished it; run"
-    " it again to see that it has"
+    "{} spools could not be cleaned, for another process was reading in them all the time, the disk is full, or their"
+    " files cannot be used: what was delivered or dropped may stand in their files until the process that delivers from"
+    " them has finished it; run it again to see that it has"
 )
+LOOKED: Final = "every spool of the home that could not be looked through again after the database"
+UNLOOKED: Final = (
+    "{} spools could not be looked through again, so what was accepted meanwhile may wait there: run it again"
+)
+UNUSABLE: Final = "of a spool that could not be used: {}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Found:
     """What the spools keep of it; how many writes nobody can read, and how many only name it as their origin."""
 
-    kept: Mapping[str, Sequence[tuple[Spool, OperationId]]]
-    unreadable: int
-    linked: int
+    kept: Mapping[str, list[OperationId]] = field(default_factory=lambda: {"waiting": [], "dead": []})
+    unreadable: int = 0
+    linked: int = 0
 
     @property
     def notes(self) -> tuple[tuple[str, int], ...]:
         return (LINKED, self.linked), (UNREADABLE, self.unreadable)
+
+
+@dataclass(slots=True, kw_only=True)
+class _After:
+    """What the spools show once the database has erased: what went and is left, and who was not looked through or cleaned."""
+
+    dropped: Counter[str] = field(default_factory=Counter)
+    left: _Found = field(default_factory=_Found)
+    unlooked: int = 0
+    unclean: int = 0
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        return (
+            *(_proof(name, found) for name, found in _numbers(self.left.kept).items()),
+            Proof(store="spools", query=LOOKED, remaining=self.unlooked),
+            Proof(store="spool files", query=CLEANED, remaining=self.unclean),
+        )
+
+    @property
+    def notes(self) -> tuple[tuple[str, int], ...]:
+        return *self.left.notes, (UNLOOKED, self.unlooked), (READ, self.unclean)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        return tuple(UNUSABLE.format(trouble) for trouble in dict.fromkeys(self.troubles))
 
 
 class Erasing:
@@ -116,6 +149,7 @@ class Erasing:
 
         Raises:
             StoreUnavailable, SchemaNotApplied, ConfigurationError: It could not be done, or only in part. Run it again.
+                Once the database has erased there is a certificate, whatever the spools do: it is not complete then.
         """
         started_at, started = self._now(), time.monotonic()
         texts = await self._eraser.texts(erasure)
@@ -123,11 +157,9 @@ class Erasing:
         dropped = await self._worker.call(lambda: self._dropped(erasure, texts))
         settled = await self._eraser.settle(SETTLE_SECONDS)
         erased = await self._eraser.erase(erasure)
-        dropped += await self._worker.call(lambda: self._dropped(erasure, texts))
-        left = await self._worker.call(lambda: self._found(erasure, texts))
-        unclean = await self._worker.call(self._unclean)
-        in_spools = (_proof(name, found) for name, found in _numbers(left.kept).items())
-        proofs = (*erased.proofs, *in_spools, Proof(store="spool files", query=CLEANED, remaining=unclean))
+        after = await self._worker.call(lambda: self._after(erasure, texts))
+        dropped += after.dropped
+        proofs = (*erased.proofs, *after.proofs)
         kind, name = title(erasure)
         return Certificate(
             kind=kind,
@@ -138,7 +170,7 @@ class Erasing:
             counts={**erased.counts, **{name: dropped[name] for name in ("waiting", "dead")}},
             proofs=proofs,
             complete=settled and not any(proof.remaining for proof in proofs),
-            notes=(*(() if settled else (UNSETTLED,)), *self._notes(*besides, *left.notes, (READ, unclean))),
+            notes=(*(() if settled else (UNSETTLED,)), *self._notes(*besides, *after.notes), *after.told),
             erasure=erased.id,
         )
 
@@ -152,33 +184,52 @@ class Erasing:
 
     def _found(self, erasure: Erasure, texts: frozenset[str]) -> _Found:
         """Look through the spools."""
-        found: dict[str, list[tuple[Spool, OperationId]]] = {"waiting": [], "dead": []}
-        unreadable = linked = 0
+        found = _Found()
         for spool in self._spools:
-            for kept in walk(spool):
-                if kept.operation is None:
-                    unreadable += 1
-                elif concerns(erasure, kept.operation, texts):
-                    found["waiting" if kept.buried_at is None else "dead"].append((spool, kept.id))
-                else:
-                    linked += links(erasure, kept.operation)
-        return _Found(kept=found, unreadable=unreadable, linked=linked)
+            _look(spool, erasure, texts, found)
+        return found
 
     def _dropped(self, erasure: Erasure, texts: frozenset[str]) -> Counter[str]:
-        dropped: Counter[str] = Counter()
-        for name, doomed in self._found(erasure, texts).kept.items():
-            for spool in self._spools:
-                ids = [operation for place, operation in doomed if place is spool]
-                dropped[name] += drop(spool, ids, dead_only=False)
-        return dropped
+        return sum((_drop(spool, erasure, texts) for spool in self._spools), Counter())
 
-    def _unclean(self) -> int:
-        """Leave nothing of what was dropped in the files of the spools; return how many could not be cleaned."""
-        return sum(not spool.scrub(SCRUB_SECONDS) for spool in self._spools)
+    def _after(self, erasure: Erasure, texts: frozenset[str]) -> _After:
+        """Drop what came meanwhile, look for what is left, and leave nothing of what was dropped in the files."""
+        after = _After()
+        for spool in self._spools:
+            try:
+                after.dropped += _drop(spool, erasure, texts)
+                _look(spool, erasure, texts, after.left)
+            except (StoreUnavailable, ConfigurationError) as error:
+                after.unlooked += 1
+                after.troubles.append(str(error))
+            try:
+                after.unclean += not spool.scrub(SCRUB_SECONDS)
+            except (StoreUnavailable, ConfigurationError) as error:
+                after.unclean += 1
+                after.troubles.append(str(error))
+        return after
 
     def _notes(self, *numbers: tuple[str, int]) -> tuple[str, ...]:
         counted = (*numbers, (SET_ASIDE, self._set_aside()))
         return (*(note.format(number) for note, number in counted if number), ELSEWHERE, HANDED_OVER, BACKUPS)
+
+
+def _look(spool: Spool, erasure: Erasure, texts: frozenset[str], found: _Found) -> None:
+    """Add what a spool keeps to what was found."""
+    for kept in walk(spool):
+        if kept.operation is None:
+            found.unreadable += 1
+        elif concerns(erasure, kept.operation, texts):
+            found.kept["waiting" if kept.buried_at is None else "dead"].append(kept.id)
+        else:
+            found.linked += links(erasure, kept.operation)
+
+
+def _drop(spool: Spool, erasure: Erasure, texts: frozenset[str]) -> Counter[str]:
+    """Drop what a spool keeps of it; return how much."""
+    found = _Found()
+    _look(spool, erasure, texts, found)
+    return Counter({name: drop(spool, doomed, dead_only=False) for name, doomed in found.kept.items()})
 
 
 def _numbers(found: Mapping[str, Sequence[object]]) -> Mapping[str, int]:
