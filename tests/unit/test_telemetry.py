@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import pytest
 
@@ -14,7 +14,7 @@ from hermes_memory.adapters.inmemory.metrics import InMemoryMetrics, InMemoryTra
 from hermes_memory.application.degradation import Degradation
 from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import StoreUnavailable
-from hermes_memory.ports.metrics import Happening, Metric, Timing
+from hermes_memory.ports.metrics import Happening, Metric, Metrics, Timing
 
 
 def test_while_nobody_listens_nothing_is_made_for_a_block() -> None:
@@ -126,6 +126,15 @@ def test_a_listener_that_raises_is_let_go_and_the_others_are_told(act: str, capl
         "took": ({}, 2, 0),
         "count": ({}, 0, 2),
     }[act]
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_a_listener_that_lacks_what_it_is_told_by_is_let_go(caplog: pytest.LogCaptureFixture) -> None:
+    telemetry = Telemetry()
+    telemetry.attach(cast("Metrics", object()))
+    telemetry.count(Happening.REFUSED_FULL)
+    telemetry.count(Happening.REFUSED_FULL)
+
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from hermes_memory.ports.metrics import Happening, Metric, Metrics, Timing
 from hermes_memory.ports.tracing import Tracer
@@ -16,6 +16,9 @@ from hermes_memory.ports.tracing import Tracer
 logger = logging.getLogger(__name__)
 
 _UNHEARD: Final = nullcontext()
+
+_Told = ParamSpec("_Told")
+_Answer = TypeVar("_Answer")
 
 
 def _always() -> bool:
@@ -67,44 +70,32 @@ class Telemetry:
 
     def publish(self, readings: Mapping[Metric, float]) -> None:
         """Pass on the numbers as they are now."""
-        for listener in self._metrics:
-            with self.tolerating(listener):
-                listener.publish(readings)
+        self._tell_all(lambda listener: listener.publish(readings))
 
     def took(self, timing: Timing, seconds: float) -> None:
         """Pass on how long something took."""
-        for listener in self._metrics:
-            with self.tolerating(listener):
-                listener.took(timing, seconds)
+        self._tell_all(lambda listener: listener.took(timing, seconds))
 
     def count(self, happening: Happening) -> None:
         """Pass on that something happened."""
+        self._tell_all(lambda listener: listener.count(happening))
+
+    def _tell_all(self, tell: Callable[[Metrics], None]) -> None:
         for listener in self._metrics:
-            with self.tolerating(listener):
-                listener.count(happening)
+            self.tell(listener, tell, listener)
 
     def _wants(self, listener: Metrics, wants: Callable[[], bool]) -> bool:
-        wanted = False
-        with self.tolerating(listener):
-            wanted = wants()
-        return wanted
+        return bool(self.tell(listener, wants))
 
-    @contextmanager
-    def tolerating(self, listener: object, *, passing: BaseException | None = None) -> Iterator[None]:
-        """Make a block for others' code, on which the memory does not depend: an error of theirs ends here.
-
-        Args:
-            listener: The listener or tracer whose code it is, which is let go if it raises.
-            passing: An error that the code is handed and may raise again, which is no fault of its own.
-        """
+    def tell(
+        self, listener: object, tell: Callable[_Told, _Answer], *told: _Told.args, **named: _Told.kwargs
+    ) -> _Answer | None:
+        """Call others' code; a listener or tracer whose code raises is let go, and answers None."""
         try:
-            yield
-        except BaseException as error:
-            if error is passing:
-                return
-            if not isinstance(error, Exception):
-                raise
+            return tell(*told, **named)
+        except Exception as error:  # noqa: BLE001 - others' code, which the memory does not depend on
             self._let_go(listener, error)
+            return None
 
     def _let_go(self, listener: object, error: Exception) -> None:
         """Tell nothing more to a listener or tracer that raised, and say so once, however many threads met it."""
@@ -156,10 +147,7 @@ class _Traced(_Timed):
 
     def __enter__(self) -> None:
         for tracer in self._tracers:
-            with self._telemetry.tolerating(tracer):
-                span = tracer.span(self._timing)
-                span.__enter__()
-                self._spans.append((tracer, span))
+            self._telemetry.tell(tracer, self._begin, tracer)
         super().__enter__()
 
     def __exit__(
@@ -168,6 +156,23 @@ class _Traced(_Timed):
         super().__exit__(kind, error, trace)
         while self._spans:
             tracer, span = self._spans.pop()
-            # The block's own error, which a span may pass on, goes on in any case.
-            with self._telemetry.tolerating(tracer, passing=error):
-                span.__exit__(kind, error, trace)
+            self._telemetry.tell(tracer, _end, span, kind, error, trace)
+
+    def _begin(self, tracer: Tracer) -> None:
+        span = tracer.span(self._timing)
+        span.__enter__()
+        self._spans.append((tracer, span))
+
+
+def _end(
+    span: AbstractContextManager[None],
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    trace: TracebackType | None,
+) -> None:
+    """End a span. It may pass on the error of its block, which goes on in any case."""
+    try:
+        span.__exit__(kind, error, trace)
+    except BaseException as problem:
+        if problem is not error:
+            raise
