@@ -10,7 +10,7 @@ from hermes_memory.domain.model import Role, RowId, Target
 
 
 def seconds(timeout: object, default: float) -> float:
-    """Return the seconds to wait. Writes ask before they accept anything, so that wrong use leaves no write behind.
+    """Return the seconds that a call may take: those it names, or the usual ones.
 
     Raises:
         InvalidInput: It is no positive number of seconds.

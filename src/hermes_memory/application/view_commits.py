@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hermes_memory.application.arguments import seconds
 from hermes_memory.application.services import Services
 from hermes_memory.application.view_reads import Reads
@@ -11,7 +13,12 @@ from hermes_memory.domain.operations import Effect, Operation, Outcome
 
 
 class Commits:
-    """Waits for the commits of one caller's writes, and says what came of them."""
+    """Waits for the commits of one caller's writes, and says what came of them.
+
+    Attributes:
+        seconds: Returns the seconds that a call waits, as `arguments.seconds`. A call asks before it accepts anything,
+            so that wrong use writes nothing.
+    """
 
     def __init__(self, services: Services, caller: Caller, reads: Reads, *, timeout: float, patient: bool) -> None:
         """Wait `timeout` seconds unless told otherwise.
@@ -23,16 +30,8 @@ class Commits:
         self._deliverer = services.deliverer
         self._caller = caller
         self._reads = reads
-        self._timeout = timeout
+        self.seconds = partial(seconds, default=timeout)
         self._patient = patient
-
-    def seconds(self, timeout: float | None) -> float:
-        """Return the seconds to wait. A call asks before it accepts anything, so that wrong use writes nothing.
-
-        Raises:
-            InvalidInput: `timeout` is no positive number.
-        """
-        return seconds(timeout, self._timeout)
 
     async def outcome(self, operation: Operation, timeout: float | None) -> Outcome:
         """Wait for the commit of a write; return what it did.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 
 from hermes_memory.application.arguments import seconds
@@ -12,21 +14,17 @@ from hermes_memory.domain.model import Caller, Row, RowId
 
 
 class Reads:
-    """Lets one caller read. What is on its way out is not shown: so reading waits until it is gone."""
+    """Lets one caller read. What is on its way out is not shown: so reading waits until it is gone.
+
+    Attributes:
+        seconds: Returns the seconds that an answer is worth to a call, as `arguments.seconds`.
+    """
 
     def __init__(self, services: Services, caller: Caller, *, timeout: float) -> None:
         """Read for `caller`; unless told otherwise, an answer is worth `timeout` seconds."""
         self._services = services
         self._caller = caller
-        self._timeout = timeout
-
-    def seconds(self, timeout: float | None) -> float:
-        """Return the seconds that an answer is worth.
-
-        Raises:
-            InvalidInput: `timeout` is no positive number.
-        """
-        return seconds(timeout, self._timeout)
+        self.seconds = partial(seconds, default=timeout)
 
     async def clear(self, timeout: float) -> float:
         """Wait for what is on its way out; return the seconds left for reading what stays.
