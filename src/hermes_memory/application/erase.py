@@ -74,7 +74,7 @@ class _Found:
 
 @dataclass(slots=True, kw_only=True)
 class _After:
-    """What the spools show once the database has erased: what went and is left, and who was not looked through or cleaned."""
+    """What the spools show once the database has erased, and how many were not looked through or not cleaned."""
 
     dropped: Counter[str] = field(default_factory=Counter)
     left: _Found = field(default_factory=_Found)
