@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import re
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import promql_parser
 import pytest
 import yaml
@@ -23,10 +25,11 @@ from hermes_memory.adapters.embedded_postgres.layout import address_path
 from hermes_memory.adapters.embedded_postgres.onlooking import running_server
 from hermes_memory.adapters.metrics.prometheus import PREFIX
 from hermes_memory.application import monitor
-from hermes_memory.bootstrap import exposing
+from hermes_memory.bootstrap import exposing, watching
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.main import main
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
+from hermes_memory.domain.listening import listening
 from hermes_memory.domain.model import Caller, Origin, Target, Theme
 from hermes_memory.ports.metrics import Happening, Metric, Place, Timing
 from hermes_memory.settings import Settings
@@ -114,6 +117,30 @@ def test_a_home_is_watched_while_its_database_is_away(
     assert f"{PREFIX}unembedded_rows" not in shown
     assert second == 1
     assert port in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("home")
+async def test_an_error_that_nobody_foresaw_costs_whoever_watches_a_home_one_reading(
+    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure(dsn="postgresql://app@127.0.0.1:1/nowhere", connect_timeout=1)
+    open_local_half(Settings()).spool.close()
+    read, looks, again = watching.Watch.read, itertools.count(1), anyio.Event()
+
+    async def failing_once(watch: watching.Watch) -> Mapping[Metric, float]:
+        look = next(looks)
+        if look == 2:
+            raise ZeroDivisionError
+        if look == 4:
+            again.set()
+        return await read(watch)
+
+    monkeypatch.setattr(watching.Watch, "read", failing_once)
+    async with watching.served(Settings(), listening("127.0.0.1:0"), every=0.01):
+        with anyio.fail_after(60):
+            await again.wait()
+
+    assert [vars(entry).get("action") for entry in caplog.records] == ["metrics.fault"]
 
 
 def test_what_is_shown_to_other_machines_has_to_be_allowed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

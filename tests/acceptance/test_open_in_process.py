@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import pytest_asyncio
 
 from hermes_memory import Caller, ConfigurationError, Memory, NotVisible, Theme
+from hermes_memory.adapters.embedding.local import LocalEmbedder
+from hermes_memory.application import lasting
+from hermes_memory.application.monitor import Monitor
 from hermes_memory.domain.model import Scope, SessionId, SessionScope
 from hermes_memory.testing import in_memory_store, open_in_process
 
@@ -143,3 +147,45 @@ async def test_a_block_that_is_cancelled_ends() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await holding
+
+
+async def test_an_error_that_nobody_foresaw_in_a_part_of_a_memory_is_told_and_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = asyncio.Event()
+    run, errors = Monitor.run, [ZeroDivisionError("s3cret")]
+
+    async def failing_at_first(monitor: Monitor) -> None:
+        if errors:
+            raise errors.pop()
+        begun.set()
+        await run(monitor)
+
+    monkeypatch.setattr(lasting, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(Monitor, "run", failing_at_first)
+    async with open_in_process() as memory, asyncio.timeout(GUARD):
+        await begun.wait()
+        desk = memory.view("marketing")
+        await desk.remember("Launch moved to 3 May")
+
+        assert (await desk.recall("launch")).hits
+    assert [vars(entry).get("action") for entry in caplog.records] == ["memory.fault"]
+    assert "s3cret" not in caplog.text
+
+
+class Unloadable(LocalEmbedder):
+    """An embedder on this machine whose library fails in a way of its own."""
+
+    @staticmethod
+    def load() -> NoReturn:
+        raise ZeroDivisionError
+
+
+async def test_a_model_that_fails_to_load_in_an_unforeseen_way_keeps_no_memory_from_opening(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with open_in_process(embedder=Unloadable()) as memory:
+        entry = await memory.view("marketing").remember("Launch moved to 3 May")
+
+    assert entry.content == "Launch moved to 3 May"
+    assert "embed.fault" in {vars(entry).get("action") for entry in caplog.records}

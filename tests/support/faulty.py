@@ -231,6 +231,7 @@ class FaultyQueue:
         self._queue = queue
         self.asking = Faults()
         self.completing = Faults()
+        self.holding = Faults()
         self.leases: list[float] = []
         self.held: list[tuple[str, float]] = []
         self.postponed: list[tuple[str, float]] = []
@@ -252,6 +253,7 @@ class FaultyQueue:
         await self._queue.complete(vectors)
 
     async def hold(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
+        await self.holding.meet()
         self.held += [(job.text, seconds) for job in jobs]
         await self._queue.hold(jobs, seconds)
 

@@ -15,6 +15,7 @@ from hermes_memory.application import (
     embed_measuring,
     embed_storing,
     handover,
+    lasting,
     link,
 )
 
@@ -28,7 +29,7 @@ MOMENT = 0.01
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background work that looks again after a moment where it otherwise waits for parts of a second or more."""
-    for module in (deliver, embed, embed_generation, embed_measuring, handover, link):
+    for module in (deliver, embed, embed_generation, embed_measuring, handover, lasting, link):
         for name in vars(module).copy():
             if name.endswith("_SECONDS"):
                 monkeypatch.setattr(module, name, MOMENT)

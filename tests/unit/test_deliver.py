@@ -442,6 +442,26 @@ async def test_only_the_leader_delivers_and_a_follower_takes_over_when_it_goes(s
     assert one.deliverer.leads
 
 
+async def test_an_unexpected_error_in_keeping_the_seat_is_told_and_delivery_goes_on(
+    side: Side, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    acquire, errors = side.leadership.try_acquire, [OSError(), OSError()]
+
+    def failing() -> bool:
+        if side.deliverer.leads and errors:
+            raise errors.pop()
+        return acquire()
+
+    monkeypatch.setattr(side.leadership, "try_acquire", failing)
+    async with side.running():
+        await until(lambda: not errors)
+        side.accept(add("later"))
+        await until(lambda: side.delivery.applied)
+
+    assert side.delivery.applied == ["later"]
+    assert "deliver.fault" in {vars(entry).get("action") for entry in caplog.records}
+
+
 async def test_a_deliverer_that_ends_gives_its_seat_away(side: Side) -> None:
     seat = threading.Lock()
     one = side.beside(seat)

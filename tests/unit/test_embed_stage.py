@@ -392,6 +392,18 @@ async def test_an_unexpected_error_is_logged_and_embedding_goes_on(
     assert [(vars(entry).get("action"), entry.levelno) for entry in caplog.records] == [("embed.fault", logging.ERROR)]
 
 
+async def test_an_unexpected_error_in_giving_rows_back_is_told_and_the_stage_ends_as_it_was_told_to(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    await bench.store_notes("the vault is number 13")
+    bench.embedder.storing.hangs = True
+    bench.queue.holding.standing = ZeroDivisionError()
+    async with bench.running():
+        await until(lambda: bench.embedder.storing.calls)
+
+    assert [(vars(entry).get("action"), entry.levelno) for entry in caplog.records] == [("embed.fault", logging.ERROR)]
+
+
 async def test_a_content_that_changes_while_it_is_embedded_keeps_only_the_vector_of_the_new_one(bench: Bench) -> None:
     class Slow(FaultyEmbedder):
         async def embed_documents(self, texts: Sequence[str], *, timeout: float) -> Sequence[Sequence[float]]:

@@ -165,6 +165,31 @@ async def test_a_server_of_our_own_is_repaired_while_it_does_not_answer_and_left
     assert untouched == 0
 
 
+async def test_an_unexpected_error_in_a_repair_is_told_once_and_the_next_repair_is_tried(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = Bench(repairs=True)
+    bench.repairing.come(ZeroDivisionError(), ZeroDivisionError())
+    async with bench.running() as link:
+        await link.usable()
+        bench.fail()
+        await until(lambda: bench.repairing.calls >= 3 and link.problem is None)
+
+    told = [vars(entry).get("action") for entry in caplog.records if entry.levelno == logging.ERROR]
+    assert told == ["link.fault"]
+
+
+async def test_a_trouble_that_was_repaired_and_comes_again_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(repairs=True)
+    bench.repairing.come(AWAY, AWAY, None, AWAY)
+    async with bench.running() as link:
+        await link.usable()
+        bench.fail()
+        await until(lambda: bench.repairing.calls >= 5)
+
+    assert [vars(entry).get("cause") for entry in caplog.records] == ["StoreUnavailable"] * 2
+
+
 async def test_a_server_of_somebody_else_is_never_repaired(bench: Bench) -> None:
     bench.fail()
     with anyio.fail_after(GUARD):

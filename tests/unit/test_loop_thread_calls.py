@@ -43,6 +43,7 @@ class Bench:
 
     may_open: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
+    fails_at_the_end: Exception | None = None
     holds_on: threading.Event = field(default_factory=threading.Event)
     closed: bool = False
 
@@ -59,6 +60,8 @@ class Bench:
             yield memory
             while self.holds_on.is_set():
                 await anyio.sleep(0.001)
+        if self.fails_at_the_end:
+            raise self.fails_at_the_end
         self.closed = True
 
     def opened(self) -> LoopThread:
@@ -335,6 +338,19 @@ def test_why_a_memory_could_not_be_opened_is_told_to_whoever_calls(
     eventually(lambda: not bench.thread.alive)
 
     assert [vars(entry).get("action") for entry in caplog.records] == ["runtime.failed"]
+
+
+def test_a_memory_that_an_error_ends_is_told_by_that_errors_kind_and_place(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.fails_at_the_end = ZeroDivisionError("postgresql://someone:s3cret@host")
+    thread = bench.opened()
+    thread.stop(timeout=GUARD)
+
+    (entry,) = caplog.records
+    assert (entry.getMessage(), vars(entry)["cause"]) == ("the memory has ended by an error", "ZeroDivisionError")
+    assert "_opening" in caplog.text
+    assert "s3cret" not in caplog.text
 
 
 def test_an_unexpected_reason_is_told_by_its_kind_alone(caplog: pytest.LogCaptureFixture) -> None:

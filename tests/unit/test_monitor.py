@@ -317,6 +317,49 @@ async def test_a_spool_that_cannot_be_read_costs_a_reading_and_not_the_watch(mon
     assert len(asked) > 1
 
 
+async def test_an_unexpected_error_in_reading_the_numbers_is_told_and_costs_a_reading(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(monitor, "WATCH_SECONDS", 0.001)
+    side, errors = InProcess(), [ZeroDivisionError(), ZeroDivisionError()]
+    status = side.spool.status
+
+    def broken_at_first() -> object:
+        if errors:
+            raise errors.pop()
+        return status()
+
+    monkeypatch.setattr(side.spool, "status", broken_at_first)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(side.monitor.run)
+        await until(lambda: side.metrics.readings)
+        tasks.cancel_scope.cancel()
+
+    assert [record.action for record in caplog.records] == ["metrics.fault"]  # type: ignore[attr-defined]
+
+
+async def test_an_unexpected_error_in_a_look_is_told_and_costs_a_look(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    side, errors = InProcess(), [ZeroDivisionError(), ZeroDivisionError()]
+    troubles = side.health.troubles
+
+    def broken_at_first() -> object:
+        if errors:
+            raise errors.pop()
+        return troubles()
+
+    side.telemetry.detach(side.metrics)
+    monkeypatch.setattr(side.health, "troubles", broken_at_first)
+    await open_link(side)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(side.monitor.run)
+        await until(lambda: "store.usable" in [vars(record).get("action") for record in caplog.records])
+        tasks.cancel_scope.cancel()
+
+    assert told(caplog) == ["monitor.fault", "store.usable"]
+
+
 def test_the_prompt_says_in_one_line_what_is_wrong_and_always_the_same() -> None:
     blocks = {trouble: prompt_block([trouble]) for trouble in Trouble}
 

@@ -15,6 +15,7 @@ from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.doorbell import Doorbell
 from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.application.handover import DeliveryCounts, Handover
+from hermes_memory.application.lasting import lasting
 from hermes_memory.application.setbacks import Stopped
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.telemetry import Telemetry
@@ -95,7 +96,7 @@ class Deliverer:
         """Deliver until cancelled. A spool that cannot be used for now is tried again."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_seat)
+                tasks.start_soon(lasting, self._keep_seat, self._faults, "deliver.fault")
                 while True:
                     pause = await self._round_or_pause()
                     if await self.doorbell.wait(pause):

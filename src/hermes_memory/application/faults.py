@@ -48,6 +48,8 @@ def _tell(logger: logging.Logger, level: int, message: str, error: BaseException
 
 
 def _place(error: BaseException) -> tuple[str, str, int | None]:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
     frames = traceback.extract_tb(error.__traceback__)
     return (
         (type(error).__name__, frames[-1].filename, frames[-1].lineno) if frames else (type(error).__name__, "", None)

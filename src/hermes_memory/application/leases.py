@@ -63,7 +63,7 @@ class Leases:
                 await self._queue.hold(jobs, self.seconds)
             except HermesMemoryError as error:
                 logger.debug("a lease is not renewed", extra={"action": "embed.lease", "cause": type(error).__name__})
-            except Exception as error:  # noqa: BLE001 - a lease that ends is work done twice; without leases none is done
+            except Exception as error:  # noqa: BLE001 - the worker goes on: rows whose lease ends are embedded twice
                 self._faults.tell("renewing leases met an unexpected error", error, action="embed.fault")
 
     async def give_all_back(self) -> None:
@@ -77,6 +77,8 @@ class Leases:
                 await self._queue.hold(jobs, 0.0)
             except HermesMemoryError as error:
                 logger.debug("rows wait", extra={"action": "embed.lease", "cause": type(error).__name__})
+            except Exception as error:  # noqa: BLE001 - the worker ends as it is told to: the rows wait for their lease
+                self._faults.tell("giving rows back met an unexpected error", error, action="embed.fault")
 
 
 def _key(job: EmbeddingJob) -> _Key:

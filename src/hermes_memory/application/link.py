@@ -46,11 +46,8 @@ class StoreLink:
 
     async def run(self) -> None:
         """Prepare until it works, then watch, until cancelled."""
-        while True:
-            if await self._prepared():
-                break
+        while not await self._worked(self._prepare):  # noqa: ASYNC110 - a store tells nobody that it serves
             await anyio.sleep(RETRY_SECONDS)
-        self.problem = None
         # Deliveries of what waited from before may have been turned away while the store was still starting.
         self._breaker.restore()
         self._ready.set()
@@ -58,7 +55,7 @@ class StoreLink:
         while self._repair is not None:
             await anyio.sleep(WATCH_SECONDS)
             if self._breaker.state is not BreakerState.CLOSED:
-                await self._repaired(self._repair)
+                await self._worked(self._repair)
 
     @property
     def opened(self) -> bool:
@@ -85,9 +82,10 @@ class StoreLink:
             return
         raise self.problem or StoreUnavailable("the database is still starting")
 
-    async def _prepared(self) -> bool:
+    async def _worked(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Prepare or repair the store; return whether that worked, having noted why not."""
         try:
-            await self._prepare()
+            await step()
         except HermesMemoryError as error:
             self._note(error)
             return False
@@ -95,13 +93,8 @@ class StoreLink:
             self._faults.tell("preparing the store met an unexpected error", error, action="link.fault")
             self._note(StoreUnavailable(f"the database cannot be prepared: {type(error).__name__}"))
             return False
+        self.problem = None
         return True
-
-    async def _repaired(self, repair: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await repair()
-        except HermesMemoryError as error:
-            self._note(error)
 
     def _note(self, error: HermesMemoryError) -> None:
         if type(error) is not type(self.problem):

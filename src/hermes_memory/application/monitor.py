@@ -13,7 +13,9 @@ import anyio
 from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
+from hermes_memory.application.faults import RepeatedFaults
 from hermes_memory.application.health import Health, Trouble
+from hermes_memory.application.lasting import lasting
 from hermes_memory.application.sealing import SealStage
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.application.store_readings import StoreReadings
@@ -72,6 +74,7 @@ class Monitor:
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
         self._telemetry = telemetry
+        self._faults = RepeatedFaults(logger)
         self._of_store: Mapping[Metric, float] = {}
         self._ask_at = 0.0
         self._leads = False
@@ -83,10 +86,13 @@ class Monitor:
         """Watch until cancelled, and read the numbers while anybody takes them."""
         async with anyio.create_task_group() as beside:
             # The store may take long over its numbers, and just then its troubles are to be told.
-            beside.start_soon(self._keep_publishing)
-            while True:
-                self.look()
-                await anyio.sleep(WATCH_SECONDS)
+            beside.start_soon(lasting, self._keep_publishing, self._faults, "metrics.fault")
+            await lasting(self._keep_looking, self._faults, "monitor.fault")
+
+    async def _keep_looking(self) -> None:
+        while True:
+            self.look()
+            await anyio.sleep(WATCH_SECONDS)
 
     async def _keep_publishing(self) -> None:
         while True:

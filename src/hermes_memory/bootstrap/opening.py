@@ -12,6 +12,8 @@ from typing import Final
 import anyio
 
 from hermes_memory.adapters.embedding.machine import MachineEmbedder
+from hermes_memory.application.faults import RepeatedFaults, tell_fault
+from hermes_memory.application.lasting import lasting
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.worker import call_aside
 from hermes_memory.bootstrap.container import Container
@@ -95,19 +97,20 @@ async def opened(
     memory = container.memory()
     failure: BaseException | None = None
     warm = anyio.Event()
+    faults = RepeatedFaults(logger)
     listeners = listened(container.settings(), half.telemetry, metrics)
     try:
         await container.worker().call(half.spool.open)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(container.link().run)
-            tasks.start_soon(container.deliverer().run)
-            tasks.start_soon(container.monitor().run)
+            tasks.start_soon(lasting, container.link().run, faults, "memory.fault")
+            tasks.start_soon(lasting, container.deliverer().run, faults, "memory.fault")
+            tasks.start_soon(lasting, container.monitor().run, faults, "memory.fault")
             if exposure:
-                tasks.start_soon(exposure.run)
-            tasks.start_soon(container.folding().run)
-            tasks.start_soon(container.sealing().run)
+                tasks.start_soon(lasting, exposure.run, faults, "memory.fault")
+            tasks.start_soon(lasting, container.folding().run, faults, "memory.fault")
+            tasks.start_soon(lasting, container.sealing().run, faults, "memory.fault")
             if stage := container.stage():
-                tasks.start_soon(stage.run)
+                tasks.start_soon(lasting, stage.run, faults, "memory.fault")
             if isinstance(embedder := container.embedder(), MachineEmbedder):
                 tasks.start_soon(_warm_up, memory, embedder, warm)
             else:
@@ -145,6 +148,8 @@ async def _warm_up(memory: Memory, embedder: MachineEmbedder, warm: anyio.Event)
     except HermesMemoryError as error:
         facts = {"action": "embed.warm_up", "cause": type(error).__name__, "reason": str(error)}
         logger.warning("the embedder does not load", extra=facts)
+    except Exception as error:  # noqa: BLE001 - what is embedded loads it later, and recall works by words until then
+        tell_fault(logger, "loading the embedder met an unexpected error", error, action="embed.fault")
     warm.set()
 
 

@@ -20,6 +20,8 @@ from hermes_memory.adapters.postgres.inspector import PostgresInspector
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.secret_tally import FileSecretTally
+from hermes_memory.application.faults import RepeatedFaults
+from hermes_memory.application.lasting import lasting
 from hermes_memory.application.monitor import secret_readings, spool_readings
 from hermes_memory.application.store_readings import StoreReadings
 from hermes_memory.application.worker import call_aside
@@ -128,7 +130,7 @@ async def served(settings: Settings, where: Listening, *, every: float) -> Async
                     await anyio.sleep(every)
                     metrics.publish(await watch.read())
 
-            tasks.start_soon(again_and_again)
+            tasks.start_soon(lasting, again_and_again, RepeatedFaults(logger), "metrics.fault")
             yield endpoint.port
             tasks.cancel_scope.cancel()
     finally:

@@ -137,9 +137,7 @@ class LoopThread:
             anyio.run(self._main, opening, backend="asyncio")
         except BaseException as error:  # noqa: BLE001 - the thread's last frame: the failure is kept for the callers
             self._failure = error
-            logger.error(
-                "the memory could not be opened", extra={"action": "runtime.failed", "cause": type(error).__name__}
-            )
+            _tell_end(error, opened=self._open.is_set())
         finally:
             with self._lock:
                 self._open.set()
@@ -194,6 +192,14 @@ class LoopThread:
         except RuntimeError:
             coroutine.close()
             raise StoreUnavailable("the memory was stopped meanwhile") from None
+
+
+def _tell_end(error: BaseException, *, opened: bool) -> None:
+    message = "the memory has ended by an error" if opened else "the memory could not be opened"
+    if isinstance(error, HermesMemoryError):
+        logger.error(message, extra={"action": "runtime.failed", "cause": type(error).__name__})
+    else:
+        tell_fault(logger, message, error, action="runtime.failed")
 
 
 async def _told(work: Callable[[Memory], Awaitable[object]], memory: Memory, action: str) -> None:

@@ -136,12 +136,22 @@ class SpoolContents:
         with self._lock, self.connection.relaxed():
             return self.settle(work)
 
+    def owe_scrub(self) -> None:
+        """Note that the files are to hold nothing that was dropped."""
+        with self._lock:
+            self.scrubbing.owe()
+
     def scrub(self) -> bool:
         """Do what is left to do so that the files hold nothing that was dropped; False while others use them."""
         with self._lock:
             self._intake.prepare()
             self.sweep()
-            done = self.scrubbing.attempt(self.connection.get())
+            with self.connection.relaxed():
+                if not self.scrubbing.rebuild(self.connection.get()):
+                    return False
+        self.connection.checkpoint()  # most of it, while others write
+        with self._lock:
+            done = self.scrubbing.empty_journal(self.connection.get())
             if done:
                 self.connection.reserve()
         return done

@@ -27,6 +27,9 @@ MARK: Final = 0x484D0000
 BUSY_TIMEOUT: Final = 5.0
 """Seconds that SQLite waits for its own locks. The write lock in front makes this the exception."""
 
+AUTOCHECKPOINT: Final = 128
+"""Pages in the journal after which a commit brings it into the database."""
+
 NOTHING: Final = Totals()
 
 _PREPARE: Final = (
@@ -89,7 +92,7 @@ _FROM_FORMAT_1: Final = (
 # cell_size_check meets damage where it is read and not later; temp_store has SQLite make no files of its own elsewhere.
 _SET_UP: Final[tuple[str, ...]] = (
     "PRAGMA journal_mode = WAL",
-    "PRAGMA wal_autocheckpoint = 128",
+    f"PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT}",
     "PRAGMA journal_size_limit = 1048576",
     "PRAGMA secure_delete = ON",
     "PRAGMA temp_store = MEMORY",

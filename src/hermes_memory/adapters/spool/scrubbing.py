@@ -3,6 +3,9 @@
 SQLite overwrites what is deleted where it lies. A page that was put together anew may hold older copies of it, though,
 and the journal keeps pages as they were until it is written over; both go here. Who reads in the database meanwhile
 keeps the journal as it is, so what is owed is noted in a file beside it, and whoever comes later goes on with it.
+
+Others who write wait while the database is put together anew, some ten milliseconds for each MiB that is kept. What
+that wrote to the journal goes into the database without their lock, which is taken again to empty the journal.
 """
 
 from __future__ import annotations
@@ -14,17 +17,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.database import BUSY_TIMEOUT
+from hermes_memory.adapters.spool.database import AUTOCHECKPOINT, BUSY_TIMEOUT
 from hermes_memory.adapters.spool.files import open_private
 
-_WHOLE: Final = b"whole"
-_JOURNAL: Final = b"wal"
-"""What is left to do: everything, or the journal alone."""
+_OWED: Final = b"owed"
+_REBUILT: Final = b"rebuilt"
+"""How far it is: everything is to be done, or whoever put the database together anew has the journal to empty."""
 _BUSY: Final = 5
 _BRIEFLY: Final = "PRAGMA busy_timeout = 20"
 """Milliseconds to wait for readers under the lock of those who write, who wait as long."""
 _AS_EVER: Final = f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000:.0f}"
 _REBUILD: Final = "VACUUM"
+_ALL_IN_THE_JOURNAL: Final = "PRAGMA wal_autocheckpoint = 0"
+_JOURNAL_AS_EVER: Final = f"PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT}"
 _EMPTY_JOURNAL: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
@@ -38,51 +43,79 @@ class Scrubbing:
     def __init__(self, path: Path) -> None:
         self._note = path.with_suffix(".scrub")
         self._name = os.fspath(self._note)
+        self._rebuilt = False
 
     def owed(self) -> bool:
         """Tell whether something is left to do. It costs one look into the directory."""
         return os.path.lexists(self._name)
 
     def owe(self) -> None:
-        """Note that everything is to be done.
+        """Note that everything is to be done. Under the lock of those who write, so that nobody takes it for done.
 
         Raises:
             ConfigurationError: The note is a link or another user's file.
             OSError: It cannot be written.
         """
-        self._write(_WHOLE)
+        self._write(_OWED)
 
-    def attempt(self, connection: sqlite3.Connection) -> bool:
-        """Do what is left, under the lock of those who write; False while others use the database.
+    def rebuild(self, connection: sqlite3.Connection) -> bool:
+        """Write the database anew, from what it holds alone, unless that is done; False while another process writes.
+
+        Under the lock of those who write. It does not wait for the disk: a power cut leaves the database as it was, and
+        nobody who knows that it was written anew.
 
         Raises:
             ConfigurationError: The note is a link or another user's file.
             sqlite3.Error: The database cannot be written.
             OSError: The note cannot be read or written.
         """
+        if not self.owed() or self._is_rebuilt():
+            return True
         with _briefly(connection):
-            if self._read() != _JOURNAL:
-                if not _rebuilt(connection):
-                    return False
-                self._write(_JOURNAL)
+            if not _written_anew(connection):
+                return False
+        self._write(_REBUILT)
+        self._rebuilt = True
+        return True
+
+    def empty_journal(self, connection: sqlite3.Connection) -> bool:
+        """Empty the journal of a database that was written anew; False while others read, or when it is owed again.
+
+        Under the lock of those who write.
+
+        Raises:
+            ConfigurationError: The note is a link or another user's file.
+            sqlite3.Error: The database cannot be written.
+            OSError: The note cannot be read.
+        """
+        if not self.owed():  # somebody else has finished it
+            return True
+        if not self._is_rebuilt():
+            return False
+        with _briefly(connection):
             busy, _, _ = connection.execute(_EMPTY_JOURNAL).fetchone()
         if busy:
             return False
         self._note.unlink(missing_ok=True)
+        self._rebuilt = False
         return True
+
+    def _is_rebuilt(self) -> bool:
+        """Tell whether this object wrote the database anew since it was owed, or another one did so after it."""
+        return self._read() == _REBUILT and self._rebuilt
 
     def _read(self) -> bytes:
         descriptor = open_private(self._note)
         try:
-            return os.pread(descriptor, len(_WHOLE), 0)
+            return os.pread(descriptor, len(_REBUILT), 0)
         finally:
             os.close(descriptor)
 
-    def _write(self, left: bytes) -> None:
+    def _write(self, far: bytes) -> None:
         descriptor = open_private(self._note)
         try:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, left, 0)
+            os.pwrite(descriptor, far, 0)
         finally:
             os.close(descriptor)
 
@@ -97,12 +130,15 @@ def _briefly(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute(_AS_EVER)
 
 
-def _rebuilt(connection: sqlite3.Connection) -> bool:
-    """Write the database anew, from what it holds alone; False while another process writes."""
+def _written_anew(connection: sqlite3.Connection) -> bool:
+    """Write the database anew into the journal; False while another process writes."""
+    connection.execute(_ALL_IN_THE_JOURNAL)
     try:
         connection.execute(_REBUILD)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF != _BUSY:
             raise
         return False
+    finally:
+        connection.execute(_JOURNAL_AS_EVER)
     return True

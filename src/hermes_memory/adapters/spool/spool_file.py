@@ -25,9 +25,9 @@ RECLAIMED_AT_ONCE: Final = 16
 """MiB of its own that a full disk's spool looks for before it refuses a write."""
 SCRUB_PAUSE_SECONDS: Final = 0.05
 SCRUB_AGAIN_SECONDS: Final = 5.0
+"""After a try to finish in passing what another process could not."""
 SCRUB_FULL_SECONDS: Final = 300.0
 """On a full disk each try takes the reserve that others may need, and fails as long as nobody makes room."""
-"""After a try to finish in passing what another process could not."""
 T = TypeVar("T")
 
 
@@ -160,7 +160,7 @@ class SpoolFile:
         """
         deadline = time.monotonic() + timeout
         try:
-            self._perform(self._contents.scrubbing.owe, reserve=True)
+            self._perform(self._contents.owe_scrub, reserve=True)
             while not (done := self._perform(self._contents.scrub, reserve=True)) and time.monotonic() < deadline:
                 time.sleep(SCRUB_PAUSE_SECONDS)
         except DiskFull:
