@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, TypeAlias, TypeVar
 
+import anyio
 import asyncpg
 
-from hermes_memory.adapters.postgres.errors import readable_address, translated
+from hermes_memory.adapters.postgres.errors import COLLISIONS, translated
+from hermes_memory.adapters.postgres.lone_connection import lone_connection
 from hermes_memory.adapters.postgres.roles import OWNER, identifier
-from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
+from hermes_memory.domain.errors import ConfigurationError, StoreBusy, StoreUnavailable
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
 
-CONNECT_SECONDS: Final = 10.0
+Answer = TypeVar("Answer")
 Isolation: TypeAlias = Literal["read_committed", "repeatable_read"]
+
+ATTEMPTS: Final = 20
+PAUSE_SECONDS: Final = 0.1
+"""Longest pause between two of them."""
 _RIGHTS: Final = (
     f"this login may not act as {OWNER}: name one with --admin-dsn that is a member of that role, or a superuser"
 )
@@ -40,6 +47,24 @@ class Administrator:
         async with self._connection.transaction(isolation=isolation, readonly=read_only):
             await self._become_owner("set local jit = off; set local role")
             yield self._connection
+
+    async def repeatedly(
+        self, work: Callable[[Connection], Awaitable[Answer]], *, isolation: Isolation = "read_committed"
+    ) -> Answer:
+        """Work in a transaction as the owner, again when it meets another one; see `transaction`.
+
+        Raises:
+            StoreBusy: It met others each time.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                async with self.transaction(isolation=isolation) as connection:
+                    return await work(connection)
+            except COLLISIONS as error:
+                if attempt == ATTEMPTS - 1:
+                    raise StoreBusy("others change the same all the time: run it again later") from error
+                await anyio.sleep(random.uniform(0, PAUSE_SECONDS))  # noqa: S311 - lets one of two pass, guards nothing
+        raise AssertionError("the last attempt either returns or raises")
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Connection]:
@@ -80,15 +105,5 @@ async def administrator(dsn: str, *, timeout: float = 300.0) -> AsyncIterator[Ad
         ConfigurationError: The address or the login is not fit.
     """
     with translated(StoreUnavailable):
-        with readable_address():
-            connection = await asyncpg.connect(
-                dsn,
-                timeout=CONNECT_SECONDS,
-                command_timeout=timeout,
-                statement_cache_size=0,
-                server_settings={"application_name": "hermes_memory operator"},
-            )
-        try:
+        async with lone_connection("operator", timeout=timeout, dsn=dsn) as connection:
             yield Administrator(connection)
-        finally:
-            await connection.close(timeout=CONNECT_SECONDS)

@@ -13,7 +13,7 @@ import asyncpg
 
 from hermes_memory.adapters.postgres import agents, inbox, lexicon
 from hermes_memory.adapters.postgres.entries import Analyze, Entries
-from hermes_memory.adapters.postgres.errors import domain_error
+from hermes_memory.adapters.postgres.errors import COLLISIONS, domain_error
 from hermes_memory.adapters.postgres.inbox import DeliveredMeanwhile
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import subject_key
@@ -43,9 +43,6 @@ than the server takes to find a deadlock, by default a second."""
 # Who erases waits for the transactions that are under way, and knows them by this number. A transaction without a write
 # has none: one that analyses texts before its first write would not be waited for, and store what had been erased.
 BE_WAITED_FOR: Final[LiteralString] = "select pg_current_xact_id()"
-
-COLLISIONS: Final = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
-"""What a transaction meets that came upon another one. Tried again, it succeeds."""
 
 Seen: TypeAlias = dict[Theme, tuple[Caller, datetime]]
 

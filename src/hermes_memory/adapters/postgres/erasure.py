@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
+from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
 from uuid import UUID, uuid4
 
 import anyio
-import asyncpg
 
 from hermes_memory.adapters.postgres import erasure_log
 from hermes_memory.adapters.postgres import erasure_statements as sql
-from hermes_memory.adapters.postgres.administrator import Administrator
+from hermes_memory.adapters.postgres.administrator import Administrator, Isolation
 from hermes_memory.adapters.postgres.erasure_counts import count_all, owner_of, prove
 from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values, conditions
 from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, WholeSubject
-from hermes_memory.domain.errors import StoreBusy
 from hermes_memory.ports.erasure import Erased
 
 if TYPE_CHECKING:
@@ -29,9 +26,8 @@ ROWS_A_STEP: Final = 1_000
 BLOCKS_A_STEP: Final = 20_000
 ROUNDS: Final = 20
 """How often what came in meanwhile is gone after."""
-ATTEMPTS: Final = 20
 PAUSE_SECONDS: Final = 0.1
-COLLISIONS: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+"""Between two looks whether the writes under way have ended."""
 
 LOCK_TIMEOUT: Final[LiteralString] = "set local lock_timeout = 60000"
 
@@ -181,19 +177,15 @@ class PostgresEraser:
                 await connection.execute(sql.FORGET_IN_LOG, owner[1])
         return False
 
-    async def _repeat(self, step: Step, *, isolation: Any = "read_committed") -> None:
+    async def _repeat(self, step: Step, *, isolation: Isolation = "read_committed") -> None:
         while await self._step(step, isolation=isolation):
             pass
 
-    async def _step(self, step: Step, *, isolation: Any = "read_committed") -> bool:
+    async def _step(self, step: Step, *, isolation: Isolation = "read_committed") -> bool:
         """Run one step in a transaction of its own, again when it meets another one."""
-        for attempt in range(ATTEMPTS):
-            try:
-                async with self._administrator.transaction(isolation=isolation) as connection:
-                    await connection.execute(LOCK_TIMEOUT)
-                    return await step(connection)
-            except COLLISIONS as error:
-                if attempt == ATTEMPTS - 1:
-                    raise StoreBusy("others change the same all the time: run it again later") from error
-                await anyio.sleep(random.uniform(0, PAUSE_SECONDS))  # noqa: S311 - lets one of two pass, guards nothing
-        raise AssertionError("the last attempt either returns or raises")
+
+        async def patiently(connection: Connection) -> bool:
+            await connection.execute(LOCK_TIMEOUT)
+            return await step(connection)
+
+        return await self._administrator.repeatedly(patiently, isolation=isolation)

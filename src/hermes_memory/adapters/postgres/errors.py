@@ -43,6 +43,8 @@ _NO_PRIVILEGE: Final = "42501"
 _GRANT_CHECK: Final = "aclcheck_error"
 _STALE_PLAN: Final = "0A000"
 
+COLLISIONS: Final = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+"""What a transaction meets that came upon another one. Tried again, it succeeds."""
 DRIVER_ERRORS: Final = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,

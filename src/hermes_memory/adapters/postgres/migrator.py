@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, LiteralString
 import asyncpg
 
 from hermes_memory.adapters.postgres.database import ensure_vector, require_server, tighten
-from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, domain_error, readable_address
+from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, domain_error
 from hermes_memory.adapters.postgres.ledger import (
     CREATE_LEDGER,
     NOTE_IN_LEDGER,
@@ -20,6 +20,7 @@ from hermes_memory.adapters.postgres.ledger import (
     check_unchanged,
     shipped,
 )
+from hermes_memory.adapters.postgres.lone_connection import lone_connection
 from hermes_memory.adapters.postgres.roles import OWNER, READONLY, ensure_roles, identifier
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, InvalidInput
 from hermes_memory.domain.model import ReadPolicy
@@ -32,7 +33,6 @@ logger = logging.getLogger(__name__)
 RUNTIME_ROLE: Final = "hermes_memory_app"
 FLEET_PARTITIONS: Final = 32
 MAX_PARTITIONS: Final = 256
-CONNECT_SECONDS: Final = 10.0
 ATTEMPTS: Final = 5
 
 # Transaction-level, so that it also holds behind a transaction pooler.
@@ -124,18 +124,8 @@ async def migrate(
 async def _admin(dsn: str, timeout: float) -> AsyncIterator[Connection]:
     """Open the admin's connection and turn what goes wrong into errors an operator can act upon."""
     try:
-        with readable_address():
-            connection = await asyncpg.connect(
-                dsn,
-                timeout=CONNECT_SECONDS,
-                command_timeout=timeout,
-                statement_cache_size=0,
-                server_settings={"application_name": "hermes_memory migrate"},
-            )
-        try:
+        async with lone_connection("migrate", timeout=timeout, dsn=dsn) as connection:
             yield connection
-        finally:
-            await connection.close(timeout=CONNECT_SECONDS)
     except DRIVER_ERRORS as error:
         raise _operator_error(error) from error
 

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, LiteralString, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, LiteralString, Protocol, TypeAlias
 from uuid import UUID, uuid4
 
-import anyio
-import asyncpg
-
 from hermes_memory.adapters.postgres.administrator import Administrator
-from hermes_memory.domain.errors import StoreBusy
 from hermes_memory.domain.model import Json
 from hermes_memory.ports.maintenance import Step
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
 
-Answer = TypeVar("Answer")
-Work: TypeAlias = "Callable[[Connection], Awaitable[Answer]]"
+Phase: TypeAlias = "Callable[[Connection], Awaitable[Step]]"
 
 ROWS_A_STEP: Final = 2_000
 COUNT_SECONDS: Final = 3_600.0
-ATTEMPTS: Final = 20
-PAUSE_SECONDS: Final = 0.1
-COLLISIONS: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError)
-"""What a step meets that came upon a writer. Tried again, it succeeds."""
 
 BEGIN: Final[LiteralString] = """
 insert into hermes_memory.memory_maintenance_log (id, verb, detail)
@@ -94,17 +84,17 @@ class PostgresUpkeep:
         """Note that it begins; see `Upkeep.begin`."""
         log = self._log = uuid4()
         detail = json.dumps(dict(self._job.detail))
-        await self._repeat(lambda connection: connection.execute(BEGIN, log, self._job.verb, detail))
+        await self._administrator.repeatedly(lambda connection: connection.execute(BEGIN, log, self._job.verb, detail))
         return log
 
     async def step(self) -> Step:
         """Do a part, and note it in the same transaction; see `Upkeep.step`."""
-        return await self._repeat(self._noted_step)
+        return await self._administrator.repeatedly(self._noted_step)
 
     async def end(self, remaining: Mapping[str, int]) -> None:
         """Note that it was carried through; see `Upkeep.end`."""
         left = json.dumps({name: count for name, count in remaining.items() if count})
-        await self._repeat(lambda connection: connection.execute(END, self._log, left))
+        await self._administrator.repeatedly(lambda connection: connection.execute(END, self._log, left))
 
     async def _noted_step(self, connection: Connection) -> Step:
         await connection.execute(ALONE)
@@ -113,17 +103,15 @@ class PostgresUpkeep:
             await connection.execute(ADD, self._log, json.dumps(done), sum(done.values()))
         return step
 
-    async def _repeat(self, work: Work[Answer]) -> Answer:
-        """Work in a transaction, again when it meets another one."""
-        for attempt in range(ATTEMPTS):
-            try:
-                async with self._administrator.transaction() as connection:
-                    return await work(connection)
-            except COLLISIONS as error:
-                if attempt == ATTEMPTS - 1:
-                    raise StoreBusy("others change the same all the time: run it again later") from error
-                await anyio.sleep(random.uniform(0, PAUSE_SECONDS))  # noqa: S311 - lets one of two pass, guards nothing
-        raise AssertionError("the last attempt either returns or raises")
+
+async def in_turn(phases: Sequence[Phase], place: int, connection: Connection) -> tuple[Step, int]:
+    """Take a step of one phase; return it, and the place of the phase that the next step belongs to.
+
+    There is more to do until the last phase is over, after which it is the first one's turn again.
+    """
+    step = await phases[place](connection)
+    following = place if step.more else (place + 1) % len(phases)
+    return Step(counts=step.counts, more=step.more or following > 0), following
 
 
 async def number(connection: Connection, statement: LiteralString, *values: Any) -> int:

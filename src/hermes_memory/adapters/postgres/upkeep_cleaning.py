@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, LiteralString
 
-from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, Sweep, number
+from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, Phase, Sweep, in_turn, number
 from hermes_memory.domain.maintenance import Cleanup
 from hermes_memory.domain.model import Json
 from hermes_memory.ports.maintenance import Step
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
-
-Phase: TypeAlias = "Callable[[Connection], Awaitable[Step]]"
 
 ROWS_READ_AT_ONCE: Final = 20_000
 """Rows that a step looks through where most of them stay."""
@@ -141,10 +139,8 @@ class Cleaning:
             self._forgotten,
             self._log,
         )
-        step = await phases[self._phase](connection)
-        if not step.more:
-            self._phase = (self._phase + 1) % len(phases)
-        return Step(counts=step.counts, more=step.more or self._phase > 0)
+        step, self._phase = await in_turn(phases, self._phase, connection)
+        return step
 
     async def _operations(self, connection: Connection) -> Step:
         before = self.cleanup.operations_before

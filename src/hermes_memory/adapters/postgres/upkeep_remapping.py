@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
+from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.erasure_statements import LEAVE_FOLDING
-from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, Sweep, number
+from hermes_memory.adapters.postgres.upkeep import ROWS_A_STEP, Phase, Sweep, in_turn, number
 from hermes_memory.domain.maintenance import Remap
 from hermes_memory.domain.model import Json, Theme
 from hermes_memory.ports.maintenance import Step
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
-
-Phase: TypeAlias = "Callable[[Connection], Awaitable[Step]]"
 
 # $1 from, $2 to throughout.
 _EQUAL_ENTRY: Final[LiteralString] = """
@@ -200,10 +198,8 @@ class Remapping:
             self._changes,
             self._finish,
         )
-        step = await phases[self._phase](connection)
-        if not step.more:
-            self._phase = (self._phase + 1) % len(phases)
-        return Step(counts=step.counts, more=step.more or self._phase > 0)
+        step, self._phase = await in_turn(phases, self._phase, connection)
+        return step
 
     async def _register(self, connection: Connection) -> Step:
         carried = self.remap.grants or await connection.fetchval(IS_NEW, *self._names())

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 import asyncpg
 
-from hermes_memory.adapters.postgres.errors import readable_address, translated
+from hermes_memory.adapters.postgres.errors import translated
+from hermes_memory.adapters.postgres.lone_connection import lone_connection
 from hermes_memory.adapters.sources.addresses import connection_arguments
 from hermes_memory.adapters.sources.files import key_of
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
 
 NAME: Final = "hermes-memory-pgvector"
-CONNECT_SECONDS: Final = 10.0
 STATEMENT_SECONDS: Final = 600.0
 ROWS_AHEAD: Final = 250
 
@@ -135,19 +135,11 @@ async def pgvector_source(dsn: str, *, vectors: bool) -> AsyncIterator[PgvectorS
         StoreUnavailable: It cannot be reached, or breaks off.
     """
     with translated(StoreUnavailable):
-        with readable_address():
-            connection = await asyncpg.connect(
-                **connection_arguments(dsn),
-                timeout=CONNECT_SECONDS,
-                command_timeout=STATEMENT_SECONDS,
-                statement_cache_size=0,
-                server_settings={"application_name": "hermes_memory import"},
-            )
-        try:
-            async with connection.transaction(isolation="repeatable_read", readonly=True):
-                yield PgvectorSource(connection, await _tables(connection), vectors=vectors)
-        finally:
-            await connection.close(timeout=CONNECT_SECONDS)
+        async with (
+            lone_connection("import", timeout=STATEMENT_SECONDS, **connection_arguments(dsn)) as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            yield PgvectorSource(connection, await _tables(connection), vectors=vectors)
 
 
 async def _tables(connection: asyncpg.Connection[Record]) -> _Tables:
