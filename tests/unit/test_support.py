@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_memory.domain.support import NEAREST, raised
+from hermes_memory.domain.bm25 import QueryStatistics
+from hermes_memory.domain.support import NEAREST, Evened, raised
 from hermes_memory.domain.weights import CosineCalibration
 
 WIDE = CosineCalibration(unrelated=0.0, related=0.8)
@@ -54,3 +55,36 @@ def test_whatever_the_cosines_are_it_stays_a_calibration_between_the_levels(cosi
 
     assert WIDE.unrelated <= found.unrelated <= 0.4
     assert all(0 <= found(cosine) <= 1 for cosine in cosines if cosine is None or not math.isnan(cosine))
+
+
+def statistics(**held_by: int) -> QueryStatistics:
+    return QueryStatistics(lexemes=tuple(held_by), documents=40, average_length=8, frequencies=held_by)
+
+
+def share(statistics: QueryStatistics, held: int) -> float:
+    weights = [statistics.idf(lexeme) for lexeme in statistics.lexemes]
+    return sum(one for index, one in enumerate(weights) if held >> index & 1) / sum(weights)
+
+
+def test_a_word_that_every_row_holds_says_that_the_memory_is_about_it() -> None:
+    asked = statistics(know=0, periwinkl=40)
+
+    assert share(asked, 0b10) < 0.1
+    assert share(asked, 0b10) * Evened(asked)[0b10] == pytest.approx(1 / 3)
+
+
+def test_words_of_one_weight_count_as_they_do_in_the_ranking() -> None:
+    asked = statistics(paint=1, wall=1)
+
+    assert [Evened(asked)[held] for held in range(4)] == pytest.approx([1.0] * 4)
+
+
+@given(st.lists(st.integers(0, 40), max_size=8), st.integers(0, 255))
+def test_evened_words_are_still_a_share_of_the_question(frequencies: list[int], mask: int) -> None:
+    asked = statistics(**{f"word{index}": held_by for index, held_by in enumerate(frequencies)})
+    held = mask & ((1 << len(frequencies)) - 1)
+
+    if held:
+        assert 0 < share(asked, held) * Evened(asked)[held] <= 1 + 1e-9
+    else:
+        assert Evened(asked)[held] == 1

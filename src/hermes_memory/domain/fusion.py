@@ -26,7 +26,7 @@ from hermes_memory.domain.asking import NOTHING, Asked, only_asks
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.coverage import Covered, Found, Place, coverage
 from hermes_memory.domain.model import Row, RowId, SessionId, Subject, Theme, Turn
-from hermes_memory.domain.support import raised
+from hermes_memory.domain.support import Evened, raised
 from hermes_memory.domain.telling import tells_number, tells_time
 from hermes_memory.domain.weights import CosineCalibration, RankingWeights, best_own
 
@@ -124,7 +124,7 @@ def fuse_scores(
     talks = _talks(places, signals)
     best = max((one.own for one in signals), default=0.0)
     hints = _Hints(weights, best, asked, asked.names({_speaker(candidate.row) for candidate in candidates}))
-    support = _support(candidates, signals, calibration, with_cosine=with_cosine)
+    support = _support(candidates, statistics, signals, calibration, with_cosine=with_cosine)
     ceiling = weights.ceiling(with_cosine=with_cosine)
     ranked = []
     for candidate, place, one in zip(candidates, places, signals, strict=True):
@@ -142,15 +142,23 @@ def fuse_scores(
 
 
 def _support(
-    candidates: Sequence[Candidate], signals: Sequence[_Signals], calibration: CosineCalibration, *, with_cosine: bool
+    candidates: Sequence[Candidate],
+    statistics: QueryStatistics,
+    signals: Sequence[_Signals],
+    calibration: CosineCalibration,
+    *,
+    with_cosine: bool,
 ) -> float:
     """Return what the best row has of its own as a share of the most there can be, above what the bulk has."""
     above = raised(calibration, [candidate.cosine for candidate in candidates])
+    evened = Evened(statistics)
     best = 0.0
     for candidate, one in zip(candidates, signals, strict=True):
-        if one.own > best:  # above the bulk no row has more than above the level of the model
-            own = one.own if candidate.cosine is None else one.words + above(candidate.cosine)
-            best = max(best, own)
+        words = min(one.words * evened[candidate.held], 1.0)
+        meaning = 0.0
+        if with_cosine:  # what waits for its vector is taken to mean what its words say
+            meaning = words if candidate.cosine is None else above(candidate.cosine)
+        best = max(best, words + meaning)
     return best / best_own(with_cosine=with_cosine)
 
 

@@ -7,6 +7,9 @@ a row or a few stand out from the others, and where it is not, the best one is t
 That the scores of an answer are to be held against those of what else was found is the ground of query performance
 prediction (Zhou and Croft, "Query Performance Prediction in Web Search Environments", 2007; Shtok et al., "Predicting
 Query Performance by Query-Drift Estimation", 2012). The median is taken for the bulk, as a few that fit do not move it.
+
+Words are taken more evenly than for the ranking. There a word that every row holds tells nothing, as it parts none from
+the others; here it says that the memory is about what was asked.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Final
 
+from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.weights import CosineCalibration
 
 NEAREST: Final = 100
 """How many of the best cosines are looked at: as many as a search by meaning brings, so that it does not matter how
 many more the words have found."""
+LEAST_WEIGHT: Final = 0.5
+"""What a word of the question weighs at least, as a share of the one that weighs most."""
 PRIOR_ROWS: Final = 4
 """How many rows the level of the model counts for: the median of two or three rows is the answer itself."""
 
@@ -47,3 +53,38 @@ def raised(calibration: CosineCalibration, cosines: Iterable[float | None]) -> C
     low, high = calibration.unrelated, calibration.related
     bulk = (PRIOR_ROWS * low + len(found) * median(found)) / (PRIOR_ROWS + len(found))
     return CosineCalibration(unrelated=min(max(low, bulk), (low + high) / 2), related=high)
+
+
+class Evened(dict[int, float]):
+    """By which factor a row's words count for more, or less, once no word of the question weighs next to nothing.
+
+    With the idf w of each word, the factor of the words held is
+
+        (sum of max(w, W / 2) over those held / over all) / (sum of w over those held / over all)
+
+    where W is the highest idf of all. Factors are computed once for each mask of words held; see `Candidate.held`. That
+    of a row of which the words are not known is 1.
+
+    Example:
+        Of "What do you know about Periwinkle?" one word is held by all ten texts and one by none:
+
+        >>> held_by = {"periwinkl": 10}
+        >>> ten = QueryStatistics(lexemes=("know", *held_by), documents=10, average_length=5, frequencies=held_by)
+        >>> round(Evened(ten)[0b10], 2), Evened(ten)[0b11], Evened(ten)[0]
+        (1.31, 1.0, 1.0)
+    """
+
+    def __init__(self, statistics: QueryStatistics) -> None:
+        super().__init__()
+        self._weights = [statistics.idf(lexeme) for lexeme in statistics.lexemes]
+        least = LEAST_WEIGHT * max(self._weights, default=0.0)
+        self._evened = [max(weight, least) for weight in self._weights]
+        self._factor = sum(self._weights) / sum(self._evened) if self._weights else 1.0
+
+    def __missing__(self, held: int) -> float:
+        weight, evened = (
+            sum(one for index, one in enumerate(weights) if held >> index & 1)
+            for weights in (self._weights, self._evened)
+        )
+        factor = self[held] = self._factor * evened / weight if weight else 1.0
+        return factor
