@@ -249,6 +249,49 @@ def fill(directory: str, mount: str) -> None:
     say(json.dumps(report))
 
 
+def clean(directory: str, mount: str) -> None:
+    """Have the files of a spool cleaned on a disk that others fill, then when they are gone; print it all as JSON.
+
+    Where no file system may be mounted, it is said only that the disk has no room.
+    """
+    if mount:
+        subprocess.run([*mount.split(), directory], check=True)
+    home = Path(directory) / "spool"
+    ballast, note = (home / f"spool-{DESTINATION}.{kind}" for kind in ("ballast", "scrub"))
+    spool = open_spool(home)
+    for _ in range(700):
+        spool.put(add("x" * 1_600))
+    spool.discard([item.operation.stamp.operation for item in spool.due(200)])
+    real = os.statvfs
+    if mount:
+        _exhaust(Path(directory) / "foreign")
+    else:
+        setattr(os, "statvfs", _no_room)  # noqa: B010 - a function of another name is another type
+    report: dict[str, Any] = {"ballast at first": ballast.exists(), "cleaned when full": spool.scrub(0)}
+    report["owed"] = note.exists()
+    report["ballast when full"] = ballast.exists()
+    report["due when full"] = len(spool.due(10_000))
+    spool.close()
+    spool = open_spool(home)
+    report["due by another"] = len(spool.due(10_000))
+    report["ballast at last"] = ballast.exists()
+    spool.done([item.operation.stamp.operation for item in spool.due(50)])
+    report["kept"] = spool.status().depth
+    (Path(directory) / "foreign").unlink(missing_ok=True)
+    setattr(os, "statvfs", real)  # noqa: B010
+    spool.close()
+    spool = open_spool(home)
+    report["due with room"] = len(spool.due(10_000))
+    report["owed at last"] = note.exists()
+    report["quarantined"] = spool.status().quarantined
+    spool.close()
+    say(json.dumps(report))
+
+
+def _no_room(path: str | os.PathLike[str]) -> os.statvfs_result:
+    return os.statvfs_result((4096, 4096, 1024, 0, 0, 1024, 1024, 1024, 0, 255))
+
+
 def _put_until_full(spool: SqliteSpool) -> list[str]:
     accepted: list[str] = []
     while True:
@@ -277,6 +320,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "read": read,
     "fork": fork,
     "fill": fill,
+    "clean": clean,
 }
 
 if __name__ == "__main__":

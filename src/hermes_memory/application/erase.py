@@ -48,9 +48,9 @@ HANDED_OVER: Final = (
 CLEANED: Final = "every spool of the home whose files may hold what was delivered or dropped"
 BACKUPS: Final = "backups, replicas behind and the server's own log keep what they have until they are renewed"
 READ: Final = (
-    "{} spools could not be cleaned, for another process was reading in them all the time, the disk is full, or their"
-    " files cannot be used: what was delivered or dropped may stand in their files until the process that delivers from"
-    " them has finished it; run it again to see that it has"
+    "{} spools could not be cleaned, for another process was reading in them all the time, the disk is full, their"
+    " files cannot be used, or they hold too much: what was delivered or dropped may stand in their files until the"
+    " process that delivers from them has finished it; run it again to see that it has"
 )
 LOOKED: Final = "every spool of the home that could not be looked through again after the database"
 UNLOOKED: Final = (

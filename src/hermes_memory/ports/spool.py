@@ -203,10 +203,14 @@ class Spool(Protocol):
         """Leave nothing on the disk of what was delivered or dropped by now. What is kept stays.
 
         Others may have the spool open and go on. Whoever reads in it just then is waited for, `timeout` seconds at
-        most; while that takes longer, whoever asks what is `due` later, in whatever process, goes on with it.
+        most; while that takes longer, whoever asks what is `due` later, in whatever process, goes on with it. Whoever
+        writes is kept waiting for a moment at most.
 
         Returns:
             Whether it is done.
+
+        Raises:
+            StoreUnavailable: It cannot be used for now, or too much is kept to do it in a moment.
         """
         ...
 

@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.files import NO_SPACE, open_private
+from hermes_memory.adapters.spool.files import NO_SPACE, has_room, open_private
 
 SIZE: Final = 256 * 1024
 """Bytes of the reserve: room for the pages that forgetting a large batch writes to the journal."""
 
-_ROOM: Final = 3 * SIZE
+ROOM: Final = 3 * SIZE
+"""Bytes that the disk has before it is made, so that what it keeps is not the last that others find."""
 
 
 class Ballast:
@@ -34,8 +35,7 @@ class Ballast:
         self._path.unlink(missing_ok=True)
 
     def _make(self) -> bool:
-        room = os.statvfs(self._path.parent)
-        if room.f_bavail * room.f_frsize < _ROOM:
+        if not has_room(self._path.parent, ROOM):
             return False
         descriptor = open_private(self._path, exclusive=True)
         written = 0

@@ -125,6 +125,16 @@ def lengthen(descriptor: int, size: int, *, lasting: bool = True) -> None:
         raise
 
 
+def has_room(directory: str | Path, size: int) -> bool:
+    """Tell whether the disk that holds a directory has so many bytes for us.
+
+    Raises:
+        OSError: It cannot be asked.
+    """
+    room = os.statvfs(directory)
+    return room.f_bavail * room.f_frsize >= size
+
+
 def identity_under(name: str) -> tuple[int, int] | None:
     """Return what tells the file that stands under a name from any other on this machine; None when there is none.
 

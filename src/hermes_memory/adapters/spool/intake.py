@@ -16,6 +16,7 @@ from typing import Final
 from hermes_memory.adapters.spool import records
 from hermes_memory.adapters.spool.files import (
     NO_SPACE,
+    has_room,
     identity_under,
     lengthen,
     open_private,
@@ -87,7 +88,7 @@ class Intake:
         if size > LARGEST or tail + size > SIZE or not self._current():
             return False
         if tail == 0:
-            return os.pread(self._opened(), len(_FREE), 0) == _FREE and self._can_be_moved()
+            return os.pread(self._opened(), len(_FREE), 0) == _FREE and has_room(self._folder, _ROOM)
         return os.pread(self._opened(), len(_LAST), tail - len(END)) == _LAST
 
     def append(self, tail: int, record: bytes) -> None:
@@ -170,10 +171,6 @@ class Intake:
 
     def __del__(self) -> None:
         self.close()
-
-    def _can_be_moved(self) -> bool:
-        room = os.statvfs(self._folder)
-        return room.f_bavail * room.f_frsize >= _ROOM
 
     def _files(self) -> list[int]:
         return [file for file in (self._former, self._descriptor) if file is not None]

@@ -13,7 +13,9 @@ from typing import Final
 
 from hermes_memory.adapters.spool.files import NO_SPACE, lengthen
 
-BYTES: Final = 160 * (4096 + 24) + 32
+FRAME: Final = 4096 + 24
+"""Bytes that a page takes in the journal."""
+BYTES: Final = 160 * FRAME + 32
 """Frames of a page each, and the header: what is written between two checkpoints, and a large commit more."""
 
 
@@ -37,3 +39,11 @@ def reserve(database: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def length(database: Path) -> int:
+    """Return how long the journal of a database is, 0 when there is none."""
+    try:
+        return os.lstat(f"{database}-wal").st_size
+    except FileNotFoundError:
+        return 0

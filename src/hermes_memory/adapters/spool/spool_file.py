@@ -26,8 +26,8 @@ RECLAIMED_AT_ONCE: Final = 16
 SCRUB_PAUSE_SECONDS: Final = 0.05
 SCRUB_AGAIN_SECONDS: Final = 5.0
 """After a try to finish in passing what another process could not."""
-SCRUB_FULL_SECONDS: Final = 300.0
-"""On a full disk each try takes the reserve that others may need, and fails as long as nobody makes room."""
+SCRUB_TROUBLE_SECONDS: Final = 300.0
+"""After one that met a full disk, or more than can be cleaned in a moment, which it stays for a while."""
 T = TypeVar("T")
 
 
@@ -155,18 +155,16 @@ class SpoolFile:
             False when others used the files all the time, or the disk is full: `finish_scrub` goes on with it.
 
         Raises:
-            StoreUnavailable: The files cannot be used for now.
+            StoreUnavailable: The files cannot be used for now, or hold too much to keep others waiting for.
             ConfigurationError: They are not ours, or a newer version made them.
         """
         deadline = time.monotonic() + timeout
         try:
-            self._perform(self._contents.owe_scrub, reserve=True)
-            while not (done := self._perform(self._contents.scrub, reserve=True)) and time.monotonic() < deadline:
+            self._perform(self._contents.owe_scrub, reserve=False)
+            while not (done := self._perform(self._contents.scrub, reserve=False)) and time.monotonic() < deadline:
                 time.sleep(SCRUB_PAUSE_SECONDS)
-        except DiskFull:
+        except SpoolFull:
             return False
-        finally:
-            self._ballast.keep()
         return done
 
     def finish_scrub(self) -> None:
@@ -175,13 +173,9 @@ class SpoolFile:
             return
         self._scrub_at = time.monotonic() + SCRUB_AGAIN_SECONDS
         try:
-            self._perform(self._contents.scrub, reserve=True)
-        except DiskFull:
-            self._scrub_at = time.monotonic() + SCRUB_FULL_SECONDS
-        except (StoreUnavailable, ConfigurationError):
-            return  # whoever uses the files for anything else is told
-        finally:
-            self._ballast.keep()
+            self._perform(self._contents.scrub, reserve=False)
+        except (SpoolFull, StoreUnavailable, ConfigurationError):  # whoever uses the files for anything else is told
+            self._scrub_at = time.monotonic() + SCRUB_TROUBLE_SECONDS
 
     def changed(self) -> bool:
         """Tell whether another object appended or committed since this was last asked."""
