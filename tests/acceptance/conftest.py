@@ -13,16 +13,18 @@ import pytest_asyncio
 from hypothesis import settings as hypothesis_settings
 
 from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL
-from hermes_memory.adapters.postgres.migrator import migrate
+from hermes_memory.cli.main import main
 from hermes_memory.settings import ENV_PREFIX
 from tests.support.agents import Agent, eventually, memory_threads
+from tests.support.command import Ran
 from tests.support.postgres import DSN_VARIABLE, TestServer
-from tests.support.postgres_store import PARTITIONS, Installation
+from tests.support.postgres_store import Installation, migrated
 
 hypothesis_settings.register_profile("patient", deadline=None)
 hypothesis_settings.load_profile("patient")
 
 NewAgent: TypeAlias = Callable[[], Agent]
+Command: TypeAlias = Callable[..., Ran]
 
 PATIENT: Final = {
     "CONNECT_TIMEOUT": 30,
@@ -44,11 +46,8 @@ def server() -> Iterator[TestServer]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def template(server: TestServer) -> AsyncIterator[Installation]:
     """A migrated database to copy, ready for the local embedder's vectors."""
-    name, role = server.unique_name("template"), server.unique_name("app")
-    dsn = await server.create_database(name)
-    await migrate(dsn, runtime_role=role, partitions=PARTITIONS, generation=(LOCAL_MODEL, LOCAL_DIMENSION))
-    yield Installation(server, name, role)
-    await server.drop_database(name)
+    async with migrated(server, (LOCAL_MODEL, LOCAL_DIMENSION)) as installation:
+        yield installation
 
 
 @pytest_asyncio.fixture
@@ -97,6 +96,19 @@ def served(database: Installation, home: Path, configure: Callable[..., None]) -
     """A home whose memory is the test's database, as the unprivileged runtime role."""
     configure(dsn=database.runtime_dsn)
     return home
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command in this process: what a process of its own costs is the same for every verb."""
+
+    def run(*arguments: str) -> Ran:
+        capsys.readouterr()
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return Ran(code=code, out=out, err=err)
+
+    return run
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import anyio
 import asyncpg
@@ -22,12 +22,11 @@ from hermes_memory.domain.model import Caller, Origin, SessionId, Target, Theme
 from hermes_memory.domain.operations import Operation
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import add, record, said
+from tests.acceptance.conftest import Command
 from tests.support.command import Ran, command
 from tests.support.index_and_rows import GAPS, INDEX_AND_ROWS
 from tests.support.inspection import rows, value
 from tests.support.postgres_store import Installation
-
-Command: TypeAlias = Callable[..., Ran]
 
 DONE, DOWN, WORK_REMAINS, USAGE = 0, 2, 3, 64
 INTERRUPTED: Final = 130
@@ -35,19 +34,6 @@ NOW: Final = datetime.now(UTC)
 NOWHERE: Final = "postgresql://nobody@127.0.0.1:9/nowhere"
 ALONE: Final = "select pg_advisory_lock(hashtextextended('hermes_memory maintenance', 9))"
 WAITS: Final = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
-
-
-@pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command in this process: what a process of its own costs is the same for every verb."""
-
-    def run(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return Ran(code=code, out=out, err=err)
-
-    return run
 
 
 def require(ran: Ran, code: int) -> Ran:

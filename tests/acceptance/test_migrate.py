@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace as with_changes
 from typing import Any
 
@@ -33,6 +33,7 @@ from hermes_memory.testing.making import (
     remove,
     stored,
 )
+from tests.support import databases
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import ANALYZE, PARTITIONS, Installation
 
@@ -41,10 +42,8 @@ MODEL = ("model", 4)
 SHIPPED = tuple(migration.name for migration in shipped())
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
+server = databases.server
+"""Roles are the cluster's: these tests have one of their own."""
 
 
 @pytest_asyncio.fixture

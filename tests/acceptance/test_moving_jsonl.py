@@ -17,27 +17,13 @@ from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION
 from hermes_memory.bootstrap.moving import import_memory
 from hermes_memory.bootstrap.verification import verify_history
 from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
-from hermes_memory.cli.main import main
 from hermes_memory.domain.archive import KINDS
 from hermes_memory.domain.model import DIRECT_MESSAGES, SessionId
-from tests.support.command import Ran
+from tests.acceptance.conftest import Command
 from tests.support.postgres_store import Installation
 
 PHONE: Final = "+4915550104711"
 THEN: Final = datetime(2024, 5, 3, 10, 0, 0, 123_456, tzinfo=UTC)
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs the command in this process: what a process of its own costs is the same for every verb."""
-
-    def run(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return Ran(code=code, out=out, err=err)
-
-    return run
 
 
 async def lived(turns: int = 70) -> None:
@@ -77,7 +63,7 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
     template: Installation,
     served: Path,
     configure: Callable[..., None],
-    command: Callable[..., Ran],
+    typed: Command,
     database: Installation,
     tmp_path: Path,
 ) -> None:
@@ -85,19 +71,17 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
     await lived()
     tea = await database.administer("select id from hermes_memory.memory_entries where content = 'likes tea'")
     erased = await anyio.to_thread.run_sync(
-        command, "erase", "--entry", str(tea), "--execute", "--admin-dsn", database.admin_dsn
+        typed, "erase", "--entry", str(tea), "--execute", "--admin-dsn", database.admin_dsn
     )
     first, second, text = (tmp_path / name for name in ("first.jsonl", "second.jsonl", "text.jsonl"))
     out = ("export", "jsonl", "--admin-dsn")
-    exported = await anyio.to_thread.run_sync(
-        command, *out, database.admin_dsn, "--vectors", "-o", str(first), "--json"
-    )
+    exported = await anyio.to_thread.run_sync(typed, *out, database.admin_dsn, "--vectors", "-o", str(first), "--json")
     assert exported.code == DONE, exported.err
     async with template.copy() as other:
         stored = await refill(other, first)
         again = await refill(other, first)
-        second_run = await anyio.to_thread.run_sync(command, *out, other.admin_dsn, "--vectors", "-o", str(second))
-        plain = await anyio.to_thread.run_sync(command, *out, other.admin_dsn, "-o", str(text), "--theme", "marketing")
+        second_run = await anyio.to_thread.run_sync(typed, *out, other.admin_dsn, "--vectors", "-o", str(second))
+        plain = await anyio.to_thread.run_sync(typed, *out, other.admin_dsn, "-o", str(text), "--theme", "marketing")
         waiting = await other.administer("select count(*) from hermes_memory.embedding_jobs")
         configure(dsn=other.runtime_dsn)
         checked = await verify_history(Settings(), other.admin_dsn, [])
@@ -138,7 +122,7 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
 
 @pytest.mark.usefixtures("served")
 async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
-    database: Installation, tmp_path: Path, command: Callable[..., Ran]
+    database: Installation, tmp_path: Path, typed: Command
 ) -> None:
     at = "2024-05-03T10:00:00+00:00"
     entry: dict[str, Any] = {
@@ -187,13 +171,13 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
     path.write_text("\n".join(lines))
     other.write_text('{"kind": "hermes-memory", "version": 2}\n')
     login = ("--admin-dsn", database.admin_dsn)
-    dry = await anyio.to_thread.run_sync(command, "import", "jsonl", str(path), "--dry-run", "--json", *login)
+    dry = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(path), "--dry-run", "--json", *login)
     empty = await database.administer("select count(*) from hermes_memory.memory_entries")
-    ran = await anyio.to_thread.run_sync(command, "import", "jsonl", str(path), "--json", *login)
-    told = await anyio.to_thread.run_sync(command, "import", "jsonl", str(path), *login)
-    later = await anyio.to_thread.run_sync(command, "import", "jsonl", str(other), *login)
+    ran = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(path), "--json", *login)
+    told = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(path), *login)
+    later = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(other), *login)
     path.write_text("\n".join(lines[:2]))
-    cut = await anyio.to_thread.run_sync(command, "import", "jsonl", str(path), *login)
+    cut = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(path), *login)
     contents = await database.administer("select array_agg(content order by id) from hermes_memory.memory_entries")
     jobs = await database.administer("select count(*) from hermes_memory.embedding_jobs")
     noted = await database.administer("select array_agg(affected) from hermes_memory.memory_maintenance_log")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from asyncio import gather
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from io import StringIO
@@ -21,10 +21,9 @@ from hermes_memory.adapters.sources.pgvector import NAME, pgvector_source
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.bootstrap.moving import import_source
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, ERROR, USAGE
-from hermes_memory.cli.main import main
 from hermes_memory.domain.foreign import Foreign
 from hermes_memory.ports.sources import Source
-from tests.support.command import Ran
+from tests.acceptance.conftest import Command
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation
 
@@ -44,22 +43,9 @@ create table conversations (
 """Its first tables, in their documented form: no agents, no delegations, no sessions that started others."""
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs the command in this process: what a process of its own costs is the same for every verb."""
-
-    def run(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return Ran(code=code, out=out, err=err)
-
-    return run
-
-
 @pytest.mark.usefixtures("served")
 async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
-    database: Installation, tmp_path: Path, command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    database: Installation, tmp_path: Path, typed: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", StringIO("telegram:12345\npostgresql://nobody@127.0.0.1:9/nowhere\n"))
     old = tmp_path / "old"
@@ -73,7 +59,7 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
     notebooks = ("import", "markdown", str(old), "--theme", "Desk")
     mem0 = ("import", "mem0", str(listing), "--subject", "-", "--json")
     ran = [
-        await anyio.to_thread.run_sync(command, *arguments)
+        await anyio.to_thread.run_sync(typed, *arguments)
         for arguments in (
             *((*notebooks, "--dry-run"), notebooks, (*notebooks, "--json"), mem0),
             *(
@@ -95,7 +81,7 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
     finally:
         await connection.close()
 
-    dry, first, again, by_json, converted, unnamed, nowhere, typed, untyped = ran
+    dry, first, again, by_json, converted, unnamed, nowhere, entered, unentered = ran
     assert [each.code for each in ran] == [DONE, DONE, DONE, ERROR, DONE, USAGE, USAGE, DEPENDENCY_DOWN, USAGE]
     assert "would store at most: 3 of kind entry" in dry.out
     assert "stored: 3 of kind entry" in first.out
@@ -116,8 +102,8 @@ async def test_files_of_other_tools_come_in_once_with_their_times_and_owners(
     assert "# ttl_days: nothing is deleted by age" in converted.err
     assert "--config" in unnamed.err
     assert "there is no" in nowhere.err
-    assert "nobody" not in typed.err
-    assert "no line to read for --subject" in untyped.err
+    assert "nobody" not in entered.err
+    assert "no line to read for --subject" in unentered.err
 
 
 @pytest.mark.timeout(300)

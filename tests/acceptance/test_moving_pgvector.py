@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +17,7 @@ from hermes_memory import Settings
 from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.exits import DONE, USAGE
-from hermes_memory.cli.main import main
-from tests.support.command import Ran
+from tests.acceptance.conftest import Command
 from tests.support.peer import keys_of, releases, written_by_the_peer
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation
@@ -27,38 +25,25 @@ from tests.support.postgres_store import Installation
 PHONE: Final = "+4915550104711"
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs the command in this process: what a process of its own costs is the same for every verb."""
-
-    def run(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return Ran(code=code, out=out, err=err)
-
-    return run
-
-
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("release", releases())
 async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_and_its_vector(
-    server: TestServer, database: Installation, served: Path, command: Callable[..., Ran], tmp_path: Path, release: str
+    server: TestServer, database: Installation, served: Path, typed: Command, tmp_path: Path, release: str
 ) -> None:
     await use_generation(database)
     async with written_by_the_peer(server, tmp_path, release) as peer:
         before = await fingerprint(peer)
         arguments = ("import", "pgvector", "--dsn", peer, "--model", MODEL, "--json")
-        dry = await anyio.to_thread.run_sync(command, *arguments, "--dry-run")
+        dry = await anyio.to_thread.run_sync(typed, *arguments, "--dry-run")
         nothing = await rows(database.admin_dsn, "select 1 from hermes_memory.memory_entries")
-        moved = await anyio.to_thread.run_sync(command, *arguments)
-        again = await anyio.to_thread.run_sync(command, *arguments)
-        text = await anyio.to_thread.run_sync(command, *arguments[:4], "--model", "another")
+        moved = await anyio.to_thread.run_sync(typed, *arguments)
+        again = await anyio.to_thread.run_sync(typed, *arguments)
+        text = await anyio.to_thread.run_sync(typed, *arguments[:4], "--model", "another")
         theirs = await rows(peer, "select *, embedding::text as vector from memory_entries order by content")
         said = await rows(peer, "select *, embedding::text as vector from conversations order by id")
         edges = await rows(peer, "select * from memory_agent_edges")
         after = await fingerprint(peer)
-    other = await anyio.to_thread.run_sync(command, "import", "pgvector", "--dsn", database.admin_dsn)
+    other = await anyio.to_thread.run_sync(typed, "import", "pgvector", "--dsn", database.admin_dsn)
     ana = open_local_half(Settings()).subject_for("whatsapp", PHONE)
     entries = await rows(database.admin_dsn, "select * from hermes_memory.memory_entries order by content")
     turns = await rows(

@@ -18,7 +18,6 @@ import pytest_asyncio
 from aiohttp import web
 
 from hermes_memory.adapters.inmemory.embedder import hashed_vector
-from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.application.health import Trouble
 from hermes_memory.hermes.prompt import DEGRADED
 from tests.acceptance.conftest import NewAgent
@@ -27,7 +26,7 @@ from tests.support.command import COMMAND, Ran, command, in_process
 from tests.support.embedding_server import Asked, EmbeddingServer, EmbeddingServerThread, shaped
 from tests.support.inspection import rows, value
 from tests.support.postgres import TestServer
-from tests.support.postgres_store import PARTITIONS, Installation
+from tests.support.postgres_store import PARTITIONS, Installation, migrated
 
 DONE, ERROR, DOWN, WORK_REMAINS, USAGE, INTERRUPTED = 0, 1, 2, 3, 64, 130
 OLD, NEW, WIDE = "old-model", "new-model", "wide-model"
@@ -93,11 +92,8 @@ def models() -> Iterator[Models]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def old_template(server: TestServer) -> AsyncIterator[Installation]:
     """A database for the vectors of the old model."""
-    name, role = server.unique_name("template"), server.unique_name("app")
-    dsn = await server.create_database(name)
-    await migrate(dsn, runtime_role=role, partitions=PARTITIONS, generation=(OLD, DIMENSIONS[OLD]), part_tokens=256)
-    yield Installation(server, name, role)
-    await server.drop_database(name)
+    async with migrated(server, (OLD, DIMENSIONS[OLD]), part_tokens=256) as installation:
+        yield installation
 
 
 @pytest_asyncio.fixture

@@ -5,7 +5,7 @@ The library is used to store the rows and for nothing else. What comes back is c
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -32,6 +32,7 @@ from hermes_memory.testing.making import (
     said,
     stamp,
 )
+from tests.support import databases
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation, migrated
 from tests.support.wall_recipe import Context, Recipe, acting, pairs
@@ -122,10 +123,7 @@ MENDED = {
 """Roles are the cluster's and outlive the database of a test."""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as started:
-        yield started
+server = databases.server
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

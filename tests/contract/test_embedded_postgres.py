@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
@@ -18,29 +17,14 @@ from hermes_memory.adapters.embedded_postgres import Binaries, EmbeddedPostgres,
 from hermes_memory.adapters.embedded_postgres import server_log as log_module
 from hermes_memory.adapters.embedded_postgres.onlooking import running_server
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
-from tests.support.embedded import NOBODY, Client, leader_below, new_cluster, place, postgres_below, query
+from tests.support import clusters
+from tests.support.embedded import NOBODY, Client, leader_below, postgres_below, query, supervisor
 from tests.support.postgres import DSN_VARIABLE, TestServer
 
 IS_ROOT = os.geteuid() == 0
 
 
-@pytest.fixture(scope="module")
-def template() -> Iterator[Path]:
-    with place() as directory:
-        new_cluster(directory / "postgres")
-        yield directory / "postgres"
-
-
-@pytest.fixture
-def root(template: Path) -> Iterator[Path]:
-    """A directory that every account can enter, with a stopped cluster in ``postgres``."""
-    with place() as directory:
-        shutil.copytree(template, directory / "postgres", ignore=shutil.ignore_patterns("server.log"))
-        yield directory
-
-
-def supervisor(root: Path, name: str = "postgres", **options: object) -> EmbeddedPostgres:
-    return EmbeddedPostgres(root / name, state_directory=root / "state", **options)  # type: ignore[arg-type]
+cluster, root = clusters.cluster, clusters.root
 
 
 def mode(path: Path) -> int:

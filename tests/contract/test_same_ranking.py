@@ -7,7 +7,6 @@ and rows whose scores differ by less may change places. Everything else is the s
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from typing import Final
@@ -20,7 +19,6 @@ from benchmarks.recall.corpus import Theme as Remembered
 
 from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL, LocalEmbedder
 from hermes_memory.adapters.inmemory import InMemoryStore
-from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.application.answers import RecallRequest
@@ -47,7 +45,7 @@ from hermes_memory.ports.reading import SearchSpace
 from hermes_memory.testing.making import PATIENCE
 from tests.support.inprocess import embed_breaker, store_breaker
 from tests.support.postgres import TestServer
-from tests.support.postgres_store import ANALYZE, PARTITIONS, Installation
+from tests.support.postgres_store import ANALYZE, migrated
 
 TOLERANCE: Final = 0.002
 """Of a score, which lies between 0 and 1: half precision keeps 11 bits of each number of a vector."""
@@ -79,16 +77,11 @@ async def stores(
 ) -> AsyncIterator[tuple[Store, Store]]:
     """Both stores, with the same rows and the same vectors."""
     generation = Generation(number=1, model=LOCAL_MODEL, dimension=LOCAL_DIMENSION)
-    name, role = server.unique_name("ranking"), server.unique_name("app")
-    dsn = await server.create_database(name)
-    await migrate(dsn, runtime_role=role, partitions=PARTITIONS, generation=(LOCAL_MODEL, LOCAL_DIMENSION))
-    async with AsyncExitStack() as stack:
-        postgres = await stack.enter_async_context(Installation(server, name, role).store())
+    async with migrated(server, (LOCAL_MODEL, LOCAL_DIMENSION)) as installation, installation.store() as postgres:
         both: tuple[Store, Store] = (InMemoryStore(analyze=ANALYZE, generation=generation), postgres)
         for store in both:
             await _fill(store, corpus, embedder)
         yield both
-    await server.drop_database(name)
 
 
 async def _fill(store: Store, corpus: Sequence[Remembered], embedder: LocalEmbedder) -> None:

@@ -21,8 +21,8 @@ from hermes_memory.domain.errors import SpoolFull
 from hermes_memory.domain.model import Caller, OperationId, ReadPolicy, RowId, SessionId, Theme
 from hermes_memory.domain.operations import AddEntry, Effect, Operation, ReplaceEntry
 from hermes_memory.testing.making import add, by_content, next_moment, record, remove, replace, said
-from tests.support.checker import Verdict, judge
-from tests.support.evidence import Evidence, StoredChange, StoredEntry, StoredTurn
+from tests.support.checker import Verdict, as_stored_entry, as_stored_turn, judge
+from tests.support.evidence import Evidence, StoredChange
 from tests.support.journal import Event, Journal, Step, journalling, read_journals
 from tests.support.row_checks import embedded_texts
 
@@ -81,22 +81,8 @@ class Trial:
 
     async def verdict(self, **altered: object) -> Verdict:
         evidence = Evidence(
-            entries=[
-                StoredEntry(id=e.id, theme=e.theme, subject=e.subject, target=e.target, content=e.content)
-                for e in self.records.entries.values()
-            ],
-            turns=[
-                StoredTurn(
-                    id=t.id,
-                    theme=t.theme,
-                    subject=t.subject,
-                    session=t.session,
-                    role=t.role,
-                    content=t.content,
-                    position=t.position,
-                )
-                for t in self.records.turns.values()
-            ],
+            entries=[as_stored_entry(entry) for entry in self.records.entries.values()],
+            turns=[as_stored_turn(turn) for turn in self.records.turns.values()],
             changes=self.changes,
             outcomes=self.outcomes,
             dead=self.dead,

@@ -16,28 +16,15 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
 from hermes_memory.adapters.embedded_postgres import server as server_module
 from hermes_memory.adapters.embedded_postgres.account import choose_account
 from hermes_memory.adapters.embedded_postgres.filelock import FileLock
 from hermes_memory.adapters.embedded_postgres.layout import start_lock_path
 from hermes_memory.domain.errors import StoreUnavailable
-from tests.support.embedded import Client, leader_below, new_cluster, place, postgres_below, query
+from tests.support import clusters
+from tests.support.embedded import Client, leader_below, postgres_below, query, supervisor
 
-
-@pytest.fixture(scope="module")
-def template() -> Iterator[Path]:
-    with place() as directory:
-        new_cluster(directory / "postgres")
-        yield directory / "postgres"
-
-
-@pytest.fixture
-def root(template: Path) -> Iterator[Path]:
-    """A directory that every account can enter, with a stopped cluster in ``postgres``."""
-    with place() as directory:
-        shutil.copytree(template, directory / "postgres", ignore=shutil.ignore_patterns("server.log"))
-        yield directory
+cluster, root = clusters.cluster, clusters.root
 
 
 @pytest.fixture
@@ -47,10 +34,6 @@ def foreigner() -> Iterator[int]:
     with subprocess.Popen(["sleep", "600"], user=account.uid if account.switches else None) as process:
         yield process.pid
         process.kill()
-
-
-def supervisor(root: Path, name: str = "postgres", *, start_timeout: float = 60.0) -> EmbeddedPostgres:
-    return EmbeddedPostgres(root / name, state_directory=root / "state", start_timeout=start_timeout)
 
 
 def wait_until(condition: Callable[[], object]) -> None:

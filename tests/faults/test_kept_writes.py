@@ -15,15 +15,14 @@ import pytest_asyncio
 
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.testing.making import DESK
+from tests.support import trials
 from tests.support.agents import Agent, eventually, memory_threads
 from tests.support.checker import Verdict, judge
-from tests.support.embedding_server import EmbeddingServer, EmbeddingServerThread, delayed, hang
+from tests.support.embedding_server import EmbeddingServer, delayed, hang
 from tests.support.evidence import gather
-from tests.support.fault_proxy import FaultProxy, place_of
 from tests.support.journal import Journal, journalling, read_journals
-from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation
-from tests.support.trial import DIMENSION, RELEASE, Trial, migrated_for_trials
+from tests.support.trial import RELEASE, Trial, trial_of_a_copy
 
 GUARD: Final = 60.0
 PROMPTLY: Final = 15.0
@@ -37,31 +36,14 @@ VECTORS: Final = "select count(*) from hermes_memory.turn_vectors_g1"
 CONNECTIONS: Final = "select count(*) from pg_stat_activity where datname = current_database() and usename = $1"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated_for_trials(server) as installation:
-        yield installation
-
-
-@pytest.fixture
-def embeddings() -> Iterator[EmbeddingServer]:
-    with EmbeddingServerThread(EmbeddingServer(dimension=DIMENSION)) as started:
-        yield started
+template, embeddings = trials.template, trials.embeddings
 
 
 @pytest_asyncio.fixture
-async def trial(
-    tmp_path: Path, server: TestServer, template: Installation, embeddings: EmbeddingServer
-) -> AsyncIterator[Trial]:
-    async with template.copy() as database:
-        with FaultProxy(place_of(server.superuser_dsn)) as proxy:
-            yield Trial(
-                folder=tmp_path,
-                proxy=proxy,
-                database=database,
-                embedder_url=embeddings.url,
-                settings={"connect_timeout": 2, "embed_write_timeout": 30, "prefetch": False},
-            )
+async def trial(tmp_path: Path, template: Installation, embeddings: EmbeddingServer) -> AsyncIterator[Trial]:
+    settings = {"connect_timeout": 2, "embed_write_timeout": 30, "prefetch": False}
+    async with trial_of_a_copy(template, embeddings, tmp_path, settings) as begun:
+        yield begun
 
 
 @pytest.fixture

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 import pytest_asyncio
 
-from tests.support.embedding_server import EmbeddingServer, EmbeddingServerThread
-from tests.support.fault_proxy import FaultProxy, place_of
-from tests.support.postgres import TestServer
+from tests.support import trials
+from tests.support.embedding_server import EmbeddingServer
 from tests.support.postgres_store import Installation
 from tests.support.pythons import Interpreter, interpreters
-from tests.support.trial import DIMENSION, Trial, migrated_for_trials
+from tests.support.trial import Trial, trial_of_a_copy
 
 FEWEST: Final = 40
 
@@ -36,16 +35,7 @@ ENDINGS: Final[Mapping[str, int]] = {
 FORKS: Final[Mapping[str, int]] = {"forks": 0, "forks_a_pool": 0, "forks_and_dies_first": -signal.SIGKILL}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def template(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated_for_trials(server) as installation:
-        yield installation
-
-
-@pytest.fixture(scope="module")
-def embeddings() -> Iterator[EmbeddingServer]:
-    with EmbeddingServerThread(EmbeddingServer(dimension=DIMENSION)) as started:
-        yield started
+template, embeddings = trials.template, trials.embeddings
 
 
 @pytest.fixture(params=interpreters(), ids=str)
@@ -57,18 +47,10 @@ def python(request: pytest.FixtureRequest) -> Path:
 
 @pytest_asyncio.fixture
 async def life(
-    tmp_path: Path, server: TestServer, template: Installation, embeddings: EmbeddingServer, python: Path
+    tmp_path: Path, template: Installation, embeddings: EmbeddingServer, python: Path
 ) -> AsyncIterator[Trial]:
-    async with template.copy() as database:
-        with FaultProxy(place_of(server.superuser_dsn)) as proxy:
-            yield Trial(
-                folder=tmp_path,
-                proxy=proxy,
-                database=database,
-                embedder_url=embeddings.url,
-                python=python,
-                settings={},
-            )
+    async with trial_of_a_copy(template, embeddings, tmp_path, {}, python=python) as begun:
+        yield begun
 
 
 async def test_what_processes_accept_is_stored_and_embedded_once_however_they_end(life: Trial) -> None:

@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.inmemory.embedder import hashed_vector
+from tests.support import databases
 from tests.support.embedding_server import EmbeddingServer, EmbeddingServerThread, Vectors, hang
 from tests.support.gate import Gate
 from tests.support.hermes_host import HermesHost
@@ -28,10 +29,7 @@ PARAPHRASE = "Unterschrift von wem?"
 """A question that shares no word with its answer: only its vector finds it."""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    with TestServer() as server:
-        yield server
+server = databases.server
 
 
 class _Understanding(EmbeddingServer):

@@ -150,8 +150,8 @@ async def _replayed(accepted: _Accepted, evidence: Evidence, alone: set[Theme]) 
             found = evidence.outcomes.get(key)
             if found is not None and found != (due.effect, due.row):
                 reasons.append(f"out of order: {type(operation).__name__} {key} did {found[0]}, not {due.effect}")
-    entries = [_as_stored_entry(entry) for entry in records.entries.values()]
-    turns = [_as_stored_turn(turn) for turn in records.turns.values()]
+    entries = [as_stored_entry(entry) for entry in records.entries.values()]
+    turns = [as_stored_turn(turn) for turn in records.turns.values()]
     reasons += _difference("entry", entries, [entry for entry in evidence.entries if entry.theme in alone])
     reasons += _difference("turn", turns, [turn for turn in evidence.turns if turn.theme in alone])
     return reasons
@@ -182,13 +182,13 @@ def _in_common(accepted: _Accepted, evidence: Evidence, alone: set[Theme]) -> It
         )
 
 
-def _as_stored_entry(entry: Entry) -> StoredEntry:
+def as_stored_entry(entry: Entry) -> StoredEntry:
     return StoredEntry(
         id=entry.id, theme=entry.theme, subject=entry.subject, target=entry.target, content=entry.content
     )
 
 
-def _as_stored_turn(turn: Turn) -> StoredTurn:
+def as_stored_turn(turn: Turn) -> StoredTurn:
     return StoredTurn(
         id=turn.id,
         theme=turn.theme,

@@ -114,9 +114,14 @@ async def query(dsn: str, *statements: str) -> Any:
         await connection.close()
 
 
+def supervisor(root: Path, name: str = "postgres", **options: Any) -> EmbeddedPostgres:
+    """Return what runs the cluster of this name below a directory, and keeps its state there."""
+    return EmbeddedPostgres(root / name, state_directory=root / "state", **options)
+
+
 def new_cluster(directory: Path) -> None:
     """Create a cluster at a directory and leave it stopped."""
-    postgres = EmbeddedPostgres(directory, state_directory=directory.parent / "state")
+    postgres = supervisor(directory.parent, directory.name)
     postgres.acquire()
     postgres.release()
 

@@ -144,17 +144,20 @@ async def _sleep(seconds: float) -> None:
 
 
 @asynccontextmanager
-async def migrated(server: TestServer) -> AsyncIterator[Installation]:
-    """Give a freshly migrated database, dropped afterwards. Roles are the cluster's and go with it."""
+async def migrated(
+    server: TestServer,
+    generation: tuple[str, int] = (CONTRACT_GENERATION.model, CONTRACT_GENERATION.dimension),
+    *,
+    part_tokens: int | None = None,
+) -> AsyncIterator[Installation]:
+    """Give a database that was migrated for the vectors of a generation, dropped afterwards.
+
+    Roles are the cluster's and go with it.
+    """
     name, role = server.unique_name("template"), server.unique_name("app")
     dsn = await server.create_database(name)
     try:
-        await migrate(
-            dsn,
-            runtime_role=role,
-            partitions=PARTITIONS,
-            generation=(CONTRACT_GENERATION.model, CONTRACT_GENERATION.dimension),
-        )
+        await migrate(dsn, runtime_role=role, partitions=PARTITIONS, generation=generation, part_tokens=part_tokens)
         yield Installation(server, name, role)
     finally:
         await server.drop_database(name)

@@ -7,20 +7,20 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 from uuid import UUID
 
-from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.domain.model import OperationId
 from tests.support.checker import Verdict, judge
+from tests.support.embedding_server import EmbeddingServer
 from tests.support.evidence import gather
-from tests.support.fault_proxy import FaultProxy
+from tests.support.fault_proxy import FaultProxy, place_of
 from tests.support.journal import read_journals
 from tests.support.postgres import TestServer
-from tests.support.postgres_store import PARTITIONS, Installation
+from tests.support.postgres_store import Installation, migrated
 
 ROOT: Final = Path(__file__).parents[2]
 MODEL: Final = "hashing"
@@ -33,16 +33,9 @@ RELEASE: Final = "update hermes_memory.embedding_jobs set not_before = now() whe
 """What the embed stage of a killed process had claimed comes free with time; at the end nobody works on it."""
 
 
-@asynccontextmanager
-async def migrated_for_trials(server: TestServer) -> AsyncIterator[Installation]:
+def migrated_for_trials(server: TestServer) -> AbstractAsyncContextManager[Installation]:
     """Give a database that is ready for the vectors of `EmbeddingServer`, dropped afterwards."""
-    name, role = server.unique_name("template"), server.unique_name("app")
-    dsn = await server.create_database(name)
-    try:
-        await migrate(dsn, runtime_role=role, partitions=PARTITIONS, generation=(MODEL, DIMENSION))
-        yield Installation(server, name, role)
-    finally:
-        await server.drop_database(name)
+    return migrated(server, (MODEL, DIMENSION))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,3 +127,25 @@ class Trial:
             "HOME": str(self.folder),
             **self.variables(),
         }
+
+
+@asynccontextmanager
+async def trial_of_a_copy(
+    template: Installation,
+    embeddings: EmbeddingServer,
+    folder: Path,
+    settings: Mapping[str, object],
+    *,
+    python: Path = Path(sys.executable),
+) -> AsyncIterator[Trial]:
+    """Give a trial over a copy of a database, behind a proxy of its own."""
+    async with template.copy() as database:
+        with FaultProxy(place_of(template.server.superuser_dsn)) as proxy:
+            yield Trial(
+                folder=folder,
+                proxy=proxy,
+                database=database,
+                embedder_url=embeddings.url,
+                settings=settings,
+                python=python,
+            )
