@@ -283,6 +283,22 @@ def test_a_chain_that_was_made_anew_is_told_from_the_published_one(
 
 
 @pytest.mark.usefixtures("served")
+def test_damage_among_the_heads_that_wait_keeps_none_from_being_published_and_the_doctor_tells_of_it(
+    home: Path, command: Command
+) -> None:
+    anyio.run(filled)
+    (heads,) = (home / "hermes-memory").glob("history-heads-*.jsonl")
+    first = len(heads.read_text().splitlines())
+    heads.with_name(f"{heads.name}.waiting").write_text("no head\n")
+    anyio.run(more)
+    doctor = command("doctor", "--json")
+
+    assert len(heads.read_text().splitlines()) > first
+    (told,) = [finding for finding in doctor.document["findings"] if finding["check"] == "history"]
+    assert (told["level"], f"{heads.name}.waiting.broken-1" in told["message"]) == ("warning", True)
+
+
+@pytest.mark.usefixtures("served")
 def test_history_is_told_and_a_change_taken_back_from_the_command_line(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

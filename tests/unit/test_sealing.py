@@ -6,6 +6,7 @@ import fcntl
 import logging
 import os
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import anyio
 import pytest
 from tests.support.full_disk import no_room_beyond
 
-from hermes_memory.adapters.published_heads import latest, publish, published, told, waiting_beside
+from hermes_memory.adapters.published_heads import latest, publish, published, set_aside, told, waiting_beside
 from hermes_memory.application import sealing
 from hermes_memory.application.sealing import MOST_CHANGES, MOST_FORGOTTEN, SealStage
 from hermes_memory.domain.chain import Head
@@ -179,14 +180,92 @@ def test_heads_that_have_no_room_wait_beside_the_others_and_are_published_first_
     assert waiting.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_line_in_the_way_keeps_heads_waiting_and_is_told_without_the_place_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "heads.jsonl"
-    waiting_beside(path).write_text("no head\n")
+def waiting_lines(*numbers: int) -> str:
+    """Return what waits of these heads."""
+    return "".join(
+        f'{{"theme": "marketing", "seal": {n}, "chained": "{made(n).head.chained.hex()}"}}\n' for n in numbers
+    )
 
-    with pytest.raises(ConfigurationError, match="no published head") as refused:
-        publish(path, [made(1)])
-    assert published(path) == []
-    assert str(tmp_path) not in str(refused.value)
+
+@pytest.mark.parametrize("damage", ["no head\n", '{"theme": "cut o\n', "x" * 70_000, "\x00" * 100 + "\n"])
+def test_what_waits_and_is_no_head_is_set_aside_and_told_of_and_holds_no_head_up(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "heads.jsonl"
+    broken = waiting_lines(1) + (waiting_lines(2) if damage.endswith("\n") else "")
+    broken = broken.replace("\n", f"\n{damage}", 1)
+    waiting_beside(path).write_text(broken)
+    with caplog.at_level(logging.WARNING, "hermes_memory"):
+        publish(path, [made(3)])
+        publish(path, [made(4)])
+    (kept,) = set_aside(path)
+    records = [vars(record) for record in caplog.records]
+
+    expected = [head.seal for head in told(path)]
+    assert expected == ([1, 2, 3, 4] if damage.endswith("\n") else [1, 3, 4])
+    assert [head.seal for head in published(path)] == expected
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == (broken, 0o600)
+    assert waiting_beside(path).read_bytes() == b""
+    assert [(record["action"], record["file"]) for record in records] == [("history.damaged", kept.name)]
+    assert str(tmp_path) not in str([record["msg"] for record in records])
+
+
+def test_heads_among_damaged_ones_that_cannot_be_published_either_go_on_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    path.mkdir()
+    waiting_beside(path).write_text(f"no head\n{waiting_lines(1)}")
+    with pytest.raises(HeadsWait):
+        publish(path, [made(2)])
+    path.rmdir()
+
+    assert told(path) == [made(1).head, made(2).head]
+    assert len(set_aside(path)) == 1
+
+
+def test_what_waits_stays_where_it_is_while_there_is_no_room_to_set_the_damage_aside(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    waiting_beside(path).write_text(f"no head\n{waiting_lines(1)}")
+    with no_room_beyond(20), pytest.raises(ConfigurationError, match="cannot be written: "):
+        publish(path, [made(2)])
+    left, aside = waiting_beside(path).read_text(), set_aside(path)
+    publish(path, [made(2)])
+
+    assert (left, aside) == (f"no head\n{waiting_lines(1)}", [])
+    assert published(path) == [made(1).head, made(2).head]
+
+
+@pytest.mark.parametrize("way", ["a link", "a directory", "a file that is held"])
+def test_what_waits_out_of_reach_holds_no_head_up_and_is_told_of(tmp_path: Path, way: str) -> None:
+    path, elsewhere = tmp_path / "heads.jsonl", tmp_path / "elsewhere"
+    waiting = waiting_beside(path)
+    elsewhere.write_text(waiting_lines(1))
+    with ExitStack() as held:
+        if way == "a link":
+            waiting.symlink_to(elsewhere)
+        elif way == "a directory":
+            waiting.mkdir()
+        else:
+            waiting.write_text(waiting_lines(1))
+            fcntl.flock(held.enter_context(waiting.open("rb")), fcntl.LOCK_EX)
+        with pytest.raises(HeadsWait, match="the file of the heads that wait") as told_of:
+            publish(path, [made(2)])
+        with pytest.raises(HeadsWait):  # as of a process that died before it knew that the first time was enough
+            publish(path, [made(2)])
+
+    assert published(path) == [made(2).head]
+    assert elsewhere.read_text() == waiting_lines(1)
+    assert str(tmp_path) not in str(told_of.value)
+
+
+def test_a_line_in_the_way_among_the_published_ones_keeps_none_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "heads.jsonl"
+    path.write_text("no head\n")
+    waiting_beside(path).write_text(waiting_lines(1))
+    publish(path, [made(2)])
+
+    assert path.read_text().splitlines()[0] == "no head"
+    assert len(path.read_text().splitlines()) == 3
+    assert waiting_beside(path).read_bytes() == b""
 
 
 def test_a_line_that_a_dead_process_left_cut_is_not_glued_to_the_next(tmp_path: Path) -> None:

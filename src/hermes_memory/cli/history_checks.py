@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hermes_memory.adapters.published_heads import latest, told
+from hermes_memory.adapters.published_heads import latest, set_aside, told
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.home import published_heads_path, state_folder
@@ -21,8 +21,9 @@ VERIFY: Final = "run `hermes-memory history verify`"
 
 async def history_finding(settings: Settings, memory: Memory) -> Finding | None:
     """Compare the newest published head of each theme with the chain; None when the database does not answer."""
+    path = published_heads_path(state_folder(settings), destination_of(settings))
     try:
-        heads = latest(told(published_heads_path(state_folder(settings), destination_of(settings))))
+        heads = latest(told(path))
         broken = await memory.services.seals.standing(heads)
         lag = await memory.services.seals.lag()
     except ConfigurationError as error:
@@ -36,6 +37,12 @@ async def history_finding(settings: Settings, memory: Memory) -> Finding | None:
     if lag.oldest is not None and datetime.now(UTC) - lag.oldest > LATE:
         message = (
             f"{counted(lag.waiting, 'change')} wait for a seal since {lag.oldest:%Y-%m-%d %H:%M}: no process seals"
+        )
+        return Finding(check=CHECK, level=Level.WARNING, message=message)
+    if damaged := set_aside(path):
+        message = (
+            f"heads that waited were damaged, so some may be missing: look through {', '.join(map(str, damaged))}, and"
+            " remove what you need no more"
         )
         return Finding(check=CHECK, level=Level.WARNING, message=message)
     held = f"the chain of seals holds {counted(len(heads), 'published head')}"
