@@ -144,6 +144,48 @@ def test_a_query_loses_the_phrases_that_only_ask_in_scripts_without_spaces(
     assert analyzer.query_lexemes(question) == lexemes
 
 
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("いつもの店はどこですか", "いつも"),
+        ("いつも何時に起きますか", "いつも"),
+        ("ことばの教室はいつですか", "ことば"),
+        ("ことしの予算はいくらですか", "ことし"),
+        ("そのまま提出したのはどの書類ですか", "そのまま"),
+        ("こころの相談室はどこにありますか", "こころ"),
+        ("もの忘れ外来は何曜日ですか", "もの忘れ"),
+        ("くだものの仕入れ先はどこですか", "くだもの"),
+        ("からだの調子はどうですか", "からだ"),
+        ("ぶどうの収穫はいつですか", "ぶどう"),
+        ("新しい案を思いついたのは誰ですか", "思いつ"),
+        ("吗啡的剂量是多少", "吗啡"),
+        ("研究所以外还有谁参加", "研究所"),
+        ("事故的原因为何没有说明", "原因"),
+        ("언제나처럼 누가 문을 엽니까?", "언제나"),
+        ("왜곡된 자료는 어디에 있습니까?", "왜곡"),
+        ("봉우리까지 얼마나 걸립니까?", "봉우리"),
+    ],
+)
+def test_a_word_that_holds_a_phrase_which_asks_elsewhere_is_asked_for_whole(question: str, word: str) -> None:
+    asked = analyzer.query_lexemes(question)
+
+    assert set(analyzer.analyze(word)) <= set(asked)
+
+
+@pytest.mark.parametrize(
+    ("question", "lexemes"),
+    [
+        ("什么时候开会", ("开会",)),
+        ("会议是什么", ("会议", "议是")),
+        ("いつですか、会議は", ("会議", "議は")),
+        ("この店のものはいくらですか", ("店の", "のは", "はい")),
+        ("언제 회의를 합니까", ("회의", "의를")),
+    ],
+)
+def test_what_only_asks_is_taken_out_beside_words_that_hold_it(question: str, lexemes: tuple[str, ...]) -> None:
+    assert analyzer.query_lexemes(question) == lexemes
+
+
 @pytest.mark.parametrize("question", ["为什么？", "いつですか", "무엇입니까?"])
 def test_a_query_that_only_asks_keeps_its_pairs(question: str) -> None:
     assert analyzer.query_lexemes(question) == tuple(dict.fromkeys(analyzer.analyze(question)))

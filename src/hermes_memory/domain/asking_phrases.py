@@ -2,7 +2,8 @@
 
 There a text is taken as pairs of characters, and the pairs of "どのくらいですか" or "为什么" stand in many memories
 without any of them answering. What is left of a question is what it asks about. The lists name what only asks, points
-or inflects, and no word that means something of its own.
+or inflects, and no word that means something of its own. Words that happen to hold such a phrase, as "ことば" holds "こと",
+are listed beside them and stay whole.
 """
 
 from __future__ import annotations
@@ -30,9 +31,30 @@ _KOREAN: Final = """
 무엇 무슨 언제 어디 어느 어떤 어떻게 누구 누가 얼마나 얼마 몇 왜 입니까 습니까 합니까 됩니까 있습니까 인가요
 하나요 되나요 있나요 나요 에서 에게 까지 부터 으로 우리
 """
-_PHRASES: Final = {fold(phrase) for phrase in chain.from_iterable(map(str.split, (_CHINESE, _JAPANESE, _KOREAN)))}
-# The longest one that fits is taken out.
-_ASKING: Final = re.compile("|".join(map(re.escape, sorted(_PHRASES, key=lambda phrase: (-len(phrase), phrase)))))
+_CHINESE_WORDS: Final = """
+吗啡 研究所 派出所 事务所 交易所 归还 原因 机关 海关
+"""
+_JAPANESE_WORDS: Final = """
+いつも そのまま こころ ことば ことし ことり ことわざ ひとこと まこと ここのか
+もの忘れ もの知り もの置き ものづくり ものさし ものがたり ものまね
+くだもの たべもの のみもの のりもの かいもの いきもの きもの わすれもの おくりもの つけもの やきもの
+食べもの 飲みもの 乗りもの 買いもの 生きもの 忘れもの 贈りもの 編みもの 焼きもの 持ちもの 落としもの
+思いつ 追いつ 食いつ なにわ なんば なんきょく からだ からあげ からくり ちから みずから
+ぶどう どうぶつ どうろ どうぐ うんどう めんどう こうどう のどが のどを のどの痛み おそれ いくら丼
+"""
+_KOREAN_WORDS: Final = """
+언제나 왜곡 왜란 왜구 왜군 왜소 왜가리 우리말 우리은행 봉우리
+"""
+
+
+def _folded(*lists: str) -> frozenset[str]:
+    return frozenset(map(fold, chain.from_iterable(map(str.split, lists))))
+
+
+_PHRASES: Final = _folded(_CHINESE, _JAPANESE, _KOREAN)
+_WORDS: Final = _folded(_CHINESE_WORDS, _JAPANESE_WORDS, _KOREAN_WORDS)
+# The longest one that fits is met first, so that a word is not taken for the phrase that it begins with.
+_KNOWN: Final = re.compile("|".join(map(re.escape, sorted(_PHRASES | _WORDS, key=lambda known: (-len(known), known)))))
 
 
 def telling_pieces(run: str) -> Iterator[str]:
@@ -48,7 +70,8 @@ def telling_pieces(run: str) -> Iterator[str]:
         (['明天北京的气温是'], ['猫で'], [])
     """
     start = 0
-    for begin, end in chain((found.span() for found in _ASKING.finditer(run)), [(len(run), len(run))]):
+    asking = (found.span() for found in _KNOWN.finditer(run) if found[0] not in _WORDS)
+    for begin, end in chain(asking, [(len(run), len(run))]):
         if begin - start == 1:
             yield run[max(start - 1, 0) : begin + 1]
         elif begin > start:
