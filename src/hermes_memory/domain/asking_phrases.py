@@ -2,8 +2,8 @@
 
 There a text is taken as pairs of characters, and the pairs of "どのくらいですか" or "为什么" stand in many memories
 without any of them answering. What is left of a question is what it asks about. The lists name what only asks, points
-or inflects, and no word that means something of its own. Words that happen to hold such a phrase, as "ことば" holds "こと",
-are listed beside them and stay whole.
+or inflects, and no word that means something of its own. Words that happen to hold such a phrase, as "ことば" holds
+"こと", are listed beside them and stay whole.
 """
 
 from __future__ import annotations
