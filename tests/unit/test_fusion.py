@@ -16,6 +16,7 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.fusion import Candidate, Ranked, fuse_scores, score_of
 from hermes_memory.domain.model import Row
 from hermes_memory.domain.rank_fusion import fuse_ranks, reciprocal_rank_fusion
+from hermes_memory.domain.support import raised
 from hermes_memory.domain.weights import CosineCalibration, RankingWeights
 
 BEST = STATISTICS.best_bm25
@@ -228,8 +229,8 @@ def test_an_answer_with_nothing_to_stand_on_scores_low_even_at_its_best_row() ->
     weak = fused(holding(entry(1), DATE, cosine=0.25))
     strong = fused(holding(entry(1), DATE, cosine=0.25), holding(entry(2), LAUNCH | DATE, cosine=0.7))
 
-    bulk = (4 * 0.2 + 0.25) / (4 + 1)
-    meaning = (0.25 - bulk) / (0.7 - bulk)
+    level = raised(CALIBRATION, [0.25], STATISTICS.documents).unrelated
+    meaning = (0.25 - level) / (0.7 - level)
     assert weak[0].support == pytest.approx((1 - SHARE_OF_LAUNCH + meaning) / 2)
     assert strong[0].support == pytest.approx(1)
     assert weak[0].score < strong[1].score * 0.6

@@ -9,10 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_memory.domain.bm25 import QueryStatistics
-from hermes_memory.domain.support import NEAREST, Evened, raised
+from hermes_memory.domain.support import FEW_TEXTS, NEAREST, Evened
+from hermes_memory.domain.support import raised as raised_among
 from hermes_memory.domain.weights import CosineCalibration
 
 WIDE = CosineCalibration(unrelated=0.0, related=0.8)
+
+
+def raised(calibration: CosineCalibration, cosines: list[float] | list[float | None]) -> CosineCalibration:
+    return raised_among(calibration, cosines, FEW_TEXTS)
 
 
 def test_the_bulk_counts_for_more_the_more_of_it_there_is() -> None:
@@ -49,9 +54,23 @@ def test_a_question_far_from_all_is_left_at_the_level_of_the_model() -> None:
     assert raised(WIDE, [-0.3] * 50) == WIDE
 
 
-@given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True, allow_infinity=True)), max_size=120))
-def test_whatever_the_cosines_are_it_stays_a_calibration_between_the_levels(cosines: list[float | None]) -> None:
-    found = raised(WIDE, cosines)
+def test_the_more_texts_there_are_the_nearer_they_come_by_chance() -> None:
+    levels = [raised_among(WIDE, [0.02] * 10, texts).unrelated for texts in (0, 30, 200, 3_000, 10**6, 10**9)]
+
+    assert levels == sorted(levels)
+    assert levels[0] == levels[1] < 0.02  # the bulk alone
+    # Of 200 values one reaches 2.58 standard deviations, of 30 one reaches 1.83.
+    assert levels[2] == pytest.approx(0.8 / 5 * (2.576 - 1.834), abs=0.001)
+    assert levels[-2:] == [0.4, 0.4]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.floats(allow_nan=True, allow_infinity=True)), max_size=120), st.integers(0, 10**12)
+)
+def test_whatever_the_cosines_are_it_stays_a_calibration_between_the_levels(
+    cosines: list[float | None], texts: int
+) -> None:
+    found = raised_among(WIDE, cosines, texts)
 
     assert WIDE.unrelated <= found.unrelated <= 0.4
     assert all(0 <= found(cosine) <= 1 for cosine in cosines if cosine is None or not math.isnan(cosine))

@@ -150,7 +150,7 @@ def _support(
     with_cosine: bool,
 ) -> float:
     """Return what the best row has of its own as a share of the most there can be, above what the bulk has."""
-    above = raised(calibration, [candidate.cosine for candidate in candidates])
+    above = raised(calibration, [candidate.cosine for candidate in candidates], statistics.documents)
     evened = Evened(statistics)
     best = 0.0
     for candidate, one in zip(candidates, signals, strict=True):
