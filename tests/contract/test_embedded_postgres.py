@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import asyncpg
@@ -234,6 +235,20 @@ def test_under_a_closed_parent_roots_cluster_moves_and_is_found_again(tmp_path: 
     assert first.socket_directory.is_relative_to(root / "state") == IS_ROOT
     assert (tmp_path / "postgres" / "pgdata").exists() != IS_ROOT
     postgres.release()
+
+
+def test_a_state_directory_that_the_account_cannot_enter_is_named(tmp_path: Path, root: Path) -> None:
+    tmp_path.chmod(0o700)
+    closed = EmbeddedPostgres(tmp_path / "postgres", state_directory=tmp_path / "state")
+    named = EmbeddedPostgres(tmp_path / "postgres", state_directory=root / "state")
+
+    # A user's server runs as the user, and enters what the user does.
+    refused = r"can enter neither .*postgres nor .*state.*`state_directory`"
+    with pytest.raises(ConfigurationError, match=refused) if IS_ROOT else nullcontext():
+        closed.acquire()
+    closed.release()
+    named.acquire()  # the message's own remedy
+    named.release()
 
 
 def test_a_moved_home_whose_data_lies_elsewhere_fails_clearly(tmp_path: Path, root: Path) -> None:

@@ -108,8 +108,8 @@ def locate(directory: Path, state_directory: Path) -> Layout:
         state_directory: Where root puts what cannot stay in the directory.
 
     Raises:
-        ConfigurationError: The pointer leads to nothing, or to the data of another directory; or the cluster can no
-            longer be reached by its account.
+        ConfigurationError: The pointer leads to nothing, or to the data of another directory; or the account can no
+            longer reach the cluster, or enters neither directory.
         OSError: A path cannot be read or created.
     """
     place = _follow_pointer(directory)
@@ -117,7 +117,7 @@ def locate(directory: Path, state_directory: Path) -> Layout:
         account = choose_account(directory / "pgdata", directory)
         place = directory
         if account.switches and not account.can_enter(directory):
-            place = _claim_place(directory, state_directory)
+            place = _claim_place(directory, state_directory, account)
     return Layout(directory=directory, place=place, account=choose_account(place / "pgdata", directory))
 
 
@@ -168,10 +168,15 @@ def _follow_pointer(directory: Path) -> Path | None:
     return place
 
 
-def _claim_place(directory: Path, state_directory: Path) -> Path:
+def _claim_place(directory: Path, state_directory: Path, account: Account) -> Path:
     if (directory / "pgdata").exists():
         raise ConfigurationError(f"The account that runs Postgres cannot enter {directory}, where its data is")
     prepare_state_directory(state_directory)
+    if not account.can_enter(state_directory):
+        raise ConfigurationError(
+            f"The account that runs Postgres can enter neither {directory} nor {state_directory}. Name another "
+            "`state_directory`, in one that everybody can enter"
+        )
     place = state_directory / hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]
     if (place / "pgdata").exists():
         raise ConfigurationError(
