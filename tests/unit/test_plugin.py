@@ -132,6 +132,17 @@ def test_the_command_line_offers_the_verbs_and_passes_the_exit_code_on(
     assert capsys.readouterr().out == ""
 
 
+def test_the_hosts_own_command_tells_a_shell_how_to_complete_the_librarys(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser(prog="hermes hermes-memory")
+    cli.register_cli(parser)
+    given = parser.parse_args(["completion", "bash"])
+    with pytest.raises(SystemExit) as left:
+        given.func(given)
+
+    assert left.value.code == 0
+    assert "hermes-memory" in capsys.readouterr().out
+
+
 def test_the_command_line_without_its_library_says_so_and_leaves_other_plugins_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -23,7 +23,7 @@ def register(verbs: Any) -> None:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Print the script."""
-    script = completion_script(given.shell)
+    script = completion_script(given.whole_command(), given.shell)
     if given.as_json:
         print_json({"shell": given.shell, "script": script})
     else:
@@ -31,13 +31,10 @@ def carry_out(given: argparse.Namespace) -> int:
     return DONE
 
 
-def completion_script(shell: str) -> str:
-    """Return what the shell is to read: one of `SHELLS`."""
+def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """Return what a shell, one of `SHELLS`, is to read so that it completes the command of a parser."""
     import shtab  # noqa: PLC0415 - the host imports this module at every start
 
-    from hermes_memory.cli.main import command_parser  # noqa: PLC0415 - which registers this module
-
-    parser = command_parser()
     for action in _actions(parser):
         if action.type is Path:
             action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]

@@ -124,6 +124,8 @@ def add_verbs(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="hermes_memory_verb", metavar="VERB", required=True, parser_class=Parser)
     for module in VERBS:
         module.register(verbs)
+    # For the verb that tells of all of them, also where they stand below the host's own command.
+    parser.set_defaults(whole_command=command_parser)
 
 
 def run(given: argparse.Namespace) -> int:
