@@ -104,6 +104,34 @@ async def test_a_session_that_is_named_by_a_contact_is_the_same_one_under_its_na
     assert "4915112345678" not in repr([rows, await desk.history()])
 
 
+async def test_a_session_that_its_host_hid_for_the_contact_in_its_name_is_found_by_who_gives_the_name(
+    memory: Memory,
+) -> None:
+    name = "support-room-4711-0042"
+    hidden = memory.services.acceptor.preparing.hidden_session(SessionId(name))
+    assert hidden  # as the host keeps it, who knows that the contact is called 4711-0042
+    host = memory.view_of(Caller(theme=Theme("marketing"), session=hidden))
+    who = memory.view("marketing", session=name)
+    await host.remember("Launch moved to 3 May")
+    await host.capture_turn("The launch is late.")
+    await who.remember("Launch cake ordered")
+    await memory.view("marketing", session="elsewhere").remember("Launch party planned")
+    assert await memory.settled(timeout=GUARD)
+    scopes: list[str | Scope] = ["session", SessionScope(session=SessionId(name))]
+    found = [{hit.row.content for hit in (await who.recall("launch", scope=scope)).hits} for scope in scopes]
+    listed = [{entry.content for entry in await who.profile(scope=scope)} for scope in scopes]
+    told = [{change.after for change in await who.history(scope=scope)} for scope in scopes]
+    seen = await who.recall("launch", window=(SessionId(name), datetime.now(UTC) - timedelta(hours=1)))
+    by_hash = await who.profile(scope=SessionScope(session=hidden))
+
+    of_both = {"Launch moved to 3 May", "Launch cake ordered"}
+    assert found == [{*of_both, "The launch is late."}] * 2
+    assert listed == told == [of_both] * 2
+    assert {hit.row.content for hit in seen.hits} == {*of_both, "Launch party planned"}
+    assert {entry.content for entry in by_hash} == {"Launch moved to 3 May"}
+    assert name not in hidden
+
+
 async def test_meanings_are_found_where_an_embedder_is_given() -> None:
     embedder = Wheel()
     async with open_in_process(embedder=embedder) as memory:

@@ -65,7 +65,7 @@ DESK: Final = Caller(theme=MARKETING, subject=ANA, session=SessionId("s1"))
 HOST: Final = Caller(theme=MARKETING, session=SessionId("s2"))
 SCOPES: Final[tuple[Scope, ...]] = (
     CurrentScope(),
-    SessionScope(session=SessionId("s1")),
+    SessionScope(session=SessionId("s1"), hidden=SessionId("contact~1")),
     SubjectScope(),
     AllScope(),
     ThemeScope(theme=SALES),

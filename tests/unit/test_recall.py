@@ -485,7 +485,7 @@ async def test_turns_that_are_in_view_are_cut_and_earlier_ones_and_those_of_othe
         record(said("the third vault", at=since), caller=replace(DESK, session=EVENING)),
         add("the fourth vault", at=since),
     )
-    window = (MORNING, since)
+    window = (frozenset({MORNING}), since)
 
     assert await bench.cuts(window=window) == {"the second vault": "already in the prompt"}
     assert len((await bench.ask(window=window)).hits) == 3

@@ -36,7 +36,11 @@ policies = st.sampled_from(ReadPolicy)
 accesses = st.builds(Access, policy=policies, grants=st.frozensets(themes))
 scopes: st.SearchStrategy[Scope] = st.one_of(
     st.just(CurrentScope()),
-    st.builds(SessionScope, session=st.sampled_from([SessionId("s1"), SessionId("s2")])),
+    st.builds(
+        SessionScope,
+        session=st.sampled_from([SessionId("s1"), SessionId("s2")]),
+        hidden=st.sampled_from([None, SessionId("s1"), SessionId("s2")]),
+    ),
     st.just(SubjectScope()),
     st.just(AllScope()),
     st.builds(ThemeScope, theme=themes),
@@ -130,9 +134,10 @@ def test_a_scope_narrows_what_is_visible(
 ) -> None:
     theme, subject = row
     own = theme == caller.theme
+    named = isinstance(scope, SessionScope) and session in {scope.session, scope.hidden or scope.session}
     expected = {
         CurrentScope: own,
-        SessionScope: own and isinstance(scope, SessionScope) and session == scope.session,
+        SessionScope: own and named,
         SubjectScope: subject is not None and subject == caller.subject,
         AllScope: own or theme not in SINKS,
         ThemeScope: isinstance(scope, ThemeScope) and theme == scope.theme,

@@ -39,7 +39,7 @@ from hermes_memory.domain.operations import (
     TurnDraft,
 )
 from hermes_memory.domain.redaction import SecretPolicy
-from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.ports.metrics import Happening, Timing
 from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.ports.spool import Spool
@@ -107,7 +107,7 @@ class Acceptor:
         accepted: Callable[[Operation], None] = lambda _: None,
         tally: SecretTally | None = None,
         telemetry: Telemetry | None = None,
-        sessions: Callable[[object], SessionId | None] = session_name,
+        sessions: SessionNames | None = None,
     ) -> None:
         """Accept into `spool`; `accepted` hears of each write, in the caller's thread, and must not block.
 

@@ -26,8 +26,8 @@ class RecallRequest:
         floor: Fused score below which nothing is returned; 0 returns everything found. Ranks that are fused say
             nothing about how well anything fits, so it does not hold for them.
         exclude: Contents not to return, such as what the prompt holds already.
-        window: The conversation that is going on, and the time since when its turns are still in view: those are not
-            returned either.
+        window: The names of the conversation that is going on, and the time since when its turns are still in view:
+            those are not returned either.
         unasked: Which memories may be returned when nobody has asked for them; None when somebody has.
     """
 
@@ -38,7 +38,7 @@ class RecallRequest:
     timeout: float
     floor: float = 0.0
     exclude: frozenset[str] = frozenset()
-    window: tuple[SessionId, datetime] | None = None
+    window: tuple[frozenset[SessionId], datetime] | None = None
     unasked: AmbientTrust | None = None
 
 

@@ -14,7 +14,7 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import NO_METADATA, Caller, Metadata, SessionId
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
 from hermes_memory.domain.scrubbing import cut, scrub
-from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.sessions import SessionNames, session_name
 
 ENTRY_MAX_CHARS: Final = 65_536
 LOOKED_BEYOND: Final = 4096
@@ -26,13 +26,18 @@ LATEST: Final = datetime(9998, 12, 31, tzinfo=UTC)
 class Preparing:
     """Prepares texts, metadata, names and selectors. Preparing a result again changes nothing. Any thread may call."""
 
-    def __init__(self, secrets: SecretGuard, *, sessions: Callable[[object], SessionId | None] = session_name) -> None:
+    def __init__(self, secrets: SecretGuard, *, sessions: SessionNames | None = None) -> None:
         """Let `secrets` decide what becomes of secrets; whatever keeps a text may raise its `HoldsSecret`.
 
         Sessions are kept under the names that `sessions` gives them.
         """
         self._secrets = secrets
-        self.session = sessions
+        self._sessions = sessions
+        self.session: Callable[[object], SessionId | None] = sessions or session_name
+
+    def hidden_session(self, named: SessionId) -> SessionId | None:
+        """Return the name under which a session is kept if who keeps it knows that its name tells of a contact."""
+        return None if self._sessions is None else self._sessions.hidden(named)
 
     def caller(self, caller: Caller) -> Caller:
         """Return the caller with the name under which its session is kept."""

@@ -92,7 +92,7 @@ def _fate(one: Ranked, request: RecallRequest, floor: float, hits: int) -> Fate:
 
 def _in_view(one: Ranked, request: RecallRequest) -> bool:
     row, window = one.row, request.window
-    return window is not None and isinstance(row, Turn) and row.session == window[0] and row.at >= window[1]
+    return window is not None and isinstance(row, Turn) and row.session in window[0] and row.at >= window[1]
 
 
 def _within_budget(placed: Sequence[Placed], shown: int) -> tuple[Placed, ...]:

@@ -83,7 +83,7 @@ class Recalling(Standpoint):
             timeout=left,
             floor=floor,
             exclude=exclude,
-            window=None if window is None else (self._session(window[0]), window[1]),
+            window=None if window is None else (self._session(window[0]).names, window[1]),
             unasked=unasked,
         )
         if then is not None:

@@ -37,14 +37,15 @@ class Standpoint:
         Raises:
             InvalidInput, NotVisible: As for `parse_scope`; or it is neither a name nor a scope.
         """
-        if isinstance(scope, str):
-            return parse_scope(scope, self.caller)
-        if not isinstance(scope, Scope):
+        where = parse_scope(scope, self.caller) if isinstance(scope, str) else scope
+        if not isinstance(where, Scope):
             raise InvalidInput("a scope is a name or a scope object", field="scope")
-        if isinstance(scope, SessionScope):
-            return SessionScope(session=self._session(scope.session))
-        return scope
+        return self._session(where.session) if isinstance(where, SessionScope) else where
 
-    def _session(self, named: SessionId) -> SessionId:
-        """Return the name under which a session is kept."""
-        return self._services.acceptor.preparing.session(named) or named
+    def _session(self, named: SessionId) -> SessionScope:
+        """Return where the rows of a session are, whether or not who wrote them knew that its name tells of a contact.
+
+        A host knows whom it talks with, and hides a name that holds their key. Who gives the name alone does not.
+        """
+        preparing = self._services.acceptor.preparing
+        return SessionScope(session=preparing.session(named) or named, hidden=preparing.hidden_session(named))

@@ -174,9 +174,19 @@ class CurrentScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionScope:
-    """The caller's own theme, narrowed to one session."""
+    """The caller's own theme, narrowed to one session.
+
+    Attributes:
+        hidden: The other name of it: under this one it is kept if its own one tells whom it was with.
+    """
 
     session: SessionId
+    hidden: SessionId | None = None
+
+    @property
+    def names(self) -> frozenset[SessionId]:
+        """All names under which its rows may be kept."""
+        return frozenset({self.session, self.hidden or self.session})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

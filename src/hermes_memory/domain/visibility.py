@@ -98,7 +98,7 @@ def in_scope(theme: Theme, subject: Subject | None, session: SessionId | None, c
         case CurrentScope():
             return theme == caller.theme
         case SessionScope():
-            return theme == caller.theme and session == scope.session
+            return theme == caller.theme and session in scope.names
         case SubjectScope():
             return subject is not None and same_person(subject, caller)
         case AllScope():

@@ -16,6 +16,7 @@ from hermes_memory.domain.model import (
     CurrentScope,
     Metadata,
     RowId,
+    SessionId,
     SessionScope,
     SubjectScope,
     ThemeScope,
@@ -159,12 +160,17 @@ class HistoryContract:
     async def test_a_session_is_told_of_alone(self, past: HistoryUnderTest) -> None:
         evening = Caller(theme=MARKETING, session=EVENING)
         await past.delivery.apply([add("said in the morning"), add("said in the evening", evening)])
-        now, scope = await past.moment(), SessionScope(session=EVENING)
+        now, evening_alone = await past.moment(), {"said in the evening"}
 
-        told = await past.history.recent(DESK, scope, limit=PLENTY, timeout=PATIENCE)
-        stood = await past.history.entries_at(DESK, scope, now, limit=PLENTY, timeout=PATIENCE)
-        assert [c.after for c in told] == ["said in the evening"]
-        assert [e.content for e in stood] == ["said in the evening"]
+        for scope, expected in (
+            (SessionScope(session=EVENING), evening_alone),
+            (SessionScope(session=SessionId("x"), hidden=EVENING), evening_alone),
+            (SessionScope(session=EVENING, hidden=MORNING), {"said in the morning", *evening_alone}),
+        ):
+            told = await past.history.recent(DESK, scope, limit=PLENTY, timeout=PATIENCE)
+            stood = await past.history.entries_at(DESK, scope, now, limit=PLENTY, timeout=PATIENCE)
+            assert {c.after for c in told} == expected
+            assert {e.content for e in stood} == expected
 
     async def test_a_change_that_is_to_meet_a_memory_as_a_write_left_it_meets_no_later_state(
         self, past: HistoryUnderTest

@@ -21,6 +21,7 @@ from hermes_memory.domain.model import (
     Role,
     Row,
     Scope,
+    SessionId,
     SessionScope,
     SubjectScope,
     Target,
@@ -175,9 +176,13 @@ class TextSearchContract:
         await deliver(store, record(said("launch, morning")), record(said("launch, evening"), caller=evening))
 
         matches = await _find(store, "launch", SearchSpace(scope=SessionScope(session=EVENING)))
+        hidden = await _find(store, "launch", SearchSpace(scope=SessionScope(session=SessionId("x"), hidden=EVENING)))
+        both = await _find(store, "launch", SearchSpace(scope=SessionScope(session=EVENING, hidden=MORNING)))
 
         assert [hit.row.content for hit in matches.hits] == ["launch, evening"]
-        assert matches.documents == 2
+        assert [hit.row.content for hit in hidden.hits] == ["launch, evening"]
+        assert {hit.row.content for hit in both.hits} == {"launch, morning", "launch, evening"}
+        assert matches.documents == both.documents == 2
 
     @pytest.mark.parametrize("scope", [CurrentScope(), AllScope(), SessionScope(session=MORNING)])
     async def test_a_hit_tells_which_of_the_lexemes_it_holds(self, store: StoreUnderTest, scope: Scope) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hermes_memory.domain.model import (
     Caller,
     CurrentScope,
+    SessionId,
     SessionScope,
     Target,
 )
@@ -22,6 +23,7 @@ from hermes_memory.testing.making import (
     ENTRIES,
     EVENING,
     MARKETING,
+    MORNING,
     PATIENCE,
     PLENTY,
     SALES_DESK,
@@ -86,6 +88,8 @@ class VectorSearchContract:
             (TURNS, {"east, said"}),
             (SearchSpace(scope=CurrentScope(), target=Target.USER), {"east, Ana", "east, said"}),
             (SearchSpace(scope=SessionScope(session=EVENING)), {"east, said"}),
+            (SearchSpace(scope=SessionScope(session=SessionId("x"), hidden=EVENING)), {"east, said"}),
+            (SearchSpace(scope=SessionScope(session=EVENING, hidden=MORNING)), {"east", "east, Ana", "east, said"}),
         ):
             assert {hit.row.content for hit in await _nearest(store, _COMPASS["east"], space)} == expected
 

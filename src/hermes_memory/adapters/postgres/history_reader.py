@@ -65,13 +65,13 @@ EVERYWHERE: Final[LiteralString] = """
         or (h.subject = '' and h.agent_identity = (select hermes_memory.ctx_theme())))
    and (h.agent_identity = $1 or h.agent_identity not in (select s.theme from hermes_memory.sinks s))"""
 
-# $3 the session, null for any, $4 the limit.
+# $3 the names of the session, null for any, $4 the limit.
 RECENT: Final[tuple[LiteralString, LiteralString]] = (
     """
 select h.* from hermes_memory.history h
  where h.change <> 'erased'""",
     """
-   and ($3::text is null or h.session_id = $3)
+   and ($3::text[] is null or h.session_id = any ($3))
  order by h.recorded_at desc, h.id limit $4""",
 )
 
@@ -89,12 +89,12 @@ select l.row_id, l.agent_identity, l.subject, l.target, l.new_content, l.said_at
   from latest l left join seen f
     on f.row_id = l.row_id and f.agent_identity = l.agent_identity and f.change = 'added' and f.erasure is null
  where l.change <> 'removed' and l.merged_into is null and l.new_content is not null and l.erasure is null
-   and ($3::text is null or l.session_id = $3)
+   and ($3::text[] is null or l.session_id = any ($3))
  order by l.recorded_at desc, l.row_id limit $4""",
 )
 
-Place: TypeAlias = tuple[LiteralString, str, list[bytes], str | None]
-"""The condition that says where to look, and what it is about: theme, subjects, session."""
+Place: TypeAlias = tuple[LiteralString, str, list[bytes], list[SessionId] | None]
+"""The condition that says where to look, and what it is about: theme, subjects, names of the session."""
 
 
 class PostgresHistory:
@@ -161,7 +161,7 @@ def _place(caller: Caller, scope: Scope) -> Place:
         case ThemeScope():
             return IN_THEME, scope.theme, subjects, None
         case SessionScope():
-            return IN_THEME, caller.theme, subjects, scope.session
+            return IN_THEME, caller.theme, subjects, [*scope.names]
         case SubjectScope():
             return OF_SUBJECT, caller.theme, subjects, None
         case AllScope():

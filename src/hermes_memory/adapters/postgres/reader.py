@@ -91,7 +91,7 @@ select r.* from hermes_memory.memory_rows r
 
 LIST_SESSION: Final[LiteralString] = """
 select r.* from hermes_memory.memory_rows r
- where r.kind = 'entry' and r.agent_identity = $1 and r.subject = any ($2::bytea[]) and r.session_id = $5
+ where r.kind = 'entry' and r.agent_identity = $1 and r.subject = any ($2::bytea[]) and r.session_id = any ($5::text[])
    and ($3::text is null or r.target = $3)
  order by r.updated_at desc, r.id desc limit $4"""
 
@@ -233,7 +233,7 @@ def _listing(caller: Caller, scope: Scope, target: str | None, limit: int) -> tu
         case ThemeScope():
             return LIST_THEME, (scope.theme, subjects, target, limit)
         case SessionScope():
-            return LIST_SESSION, (caller.theme, subjects, target, limit, scope.session)
+            return LIST_SESSION, (caller.theme, subjects, target, limit, [*scope.names])
         case SubjectScope():
             return LIST_SUBJECT, (persons(caller), target, limit)
         case AllScope():

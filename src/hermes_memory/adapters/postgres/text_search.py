@@ -124,7 +124,7 @@ select st.documents, st.mean_length,
               offset 0) r) h on true
  order by h.score::real desc nulls last, h.lex_key desc"""
 
-# $5 shelves, $6 session, $7 limit. A session is small enough to read its rows' own words.
+# $5 shelves, $6 names of the session, $7 limit. A session is small enough to read its rows' own words.
 FINDING_IN_SESSION: Final[LiteralString] = """,
 scored as (
   select d.id, bit_or(w.bit) as held,
@@ -132,7 +132,7 @@ scored as (
              / (d.tf + .54::float8 + .36::float8 / st.mean_length * least(d.lex_length, 4095))) as score
     from (select d.id, d.lex_length, u.lexeme, least(cardinality(u.positions), 15)::float8 as tf
             from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
-           where d.agent_identity = {theme of space} and d.session_id = $6 and d.shelf = any ($5::text[])
+           where d.agent_identity = {theme of space} and d.session_id = any ($6::text[]) and d.shelf = any ($5::text[])
              and d.subject in (select s.subject from spaces s)) d
     join weights w on w.lexeme = d.lexeme cross join statistics st
    group by d.id),
@@ -182,7 +182,7 @@ class TextSearch:
 
     def _bounds(self, scope: Scope, limit: int) -> tuple[object, ...]:
         if isinstance(scope, SessionScope):
-            return scope.session, limit
+            return [*scope.names], limit
         least = min(POSTINGS_PER_COMMON_TERM, self._budget)
         return self._budget, least, max(limit, RESCORED), limit
 

@@ -65,7 +65,7 @@ class _Question:
         """Return the parameters of the statement that computes every distance."""
         space = (shelves(frozenset(kinds), self.space.target), self.generation)
         if isinstance(self.scope, SessionScope):
-            return (*self._common, *space, *up_to, self.scope.session)
+            return (*self._common, *space, *up_to, [*self.scope.names])
         return (*self._common, *space, *up_to, *self._target(kinds))
 
     def walking(self, kind: Kind) -> tuple[object, ...]:

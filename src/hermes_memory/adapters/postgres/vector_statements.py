@@ -70,14 +70,14 @@ near as materialized (
   select t.row_id, t.theme, min(t.distance) as distance from taken t
    group by t.row_id, t.theme order by 3, 1 limit $4)"""
 
-# $9 session. The session's rows first, their vectors by id.
+# $9 names of the session. The session's rows first, their vectors by id.
 IN_SESSION: Final[LiteralString] = """,
 near as materialized (
   select d.id as row_id, $1::text as theme, min(t.distance) as distance
     from facts f cross join hermes_memory.memory_documents d cross join lateral ({distances}
          offset 0) t
    where f.dimension = cardinality($3::real[])
-     and d.agent_identity = $1 and d.session_id = $9 and d.shelf = any ($5::text[])
+     and d.agent_identity = $1 and d.session_id = any ($9::text[]) and d.shelf = any ($5::text[])
      and d.subject in (select s.subject from spaces s) and t.distance <> 'NaN'
    group by d.id order by 3, 1 limit $4)"""
 
@@ -135,7 +135,7 @@ def exact_statement(kinds: Sequence[Kind], generation: int, scope: Scope, *, par
             count all of them, however many there are.
 
     Parameters: theme, subjects, vector, limit, shelves, generation, up to how many rows every distance is computed
-    where ordinary themes read each other, and where they do not; then for a session its name, else the target if
+    where ordinary themes read each other, and where they do not; then for a session its names, else the target if
     entries are looked for.
     """
     session = isinstance(scope, SessionScope)
