@@ -47,7 +47,7 @@ class InMemoryEraser:
         """Count the other subjects of the same person; see `Eraser.companions`."""
         if not isinstance(erasure, WholeSubject):
             return 0
-        return len(self._records.persons.get(erasure.subject, frozenset()) - {erasure.subject})
+        return len(self._records.persons.of(erasure.subject) - {erasure.subject})
 
     async def shared(self, erasure: Erasure) -> int:
         """Count what was noted for everybody in talk with the person; see `Eraser.shared`."""
@@ -97,7 +97,7 @@ class InMemoryEraser:
         if isinstance(erasure, WholeTheme):
             records.themes.pop(erasure.theme, None)
         if isinstance(erasure, WholeSubject):
-            records.split(erasure.subject)
+            records.persons.split(erasure.subject)
         left = await self.count(erasure)
         proofs = [Proof(store=name, query=f"all {name}", remaining=remaining) for name, remaining in left.items()]
         return Erased(id=uuid4(), counts=counts, proofs=proofs)

@@ -47,18 +47,18 @@ class InMemoryGranting:
         """Count what subjects have; see `Granting.subjects`."""
         records = self._records
         rows: list[Row] = [*records.entries.values(), *records.turns.values()]
-        held = {row.subject for row in rows if row.subject} | records.persons.keys()
+        held = {row.subject for row in rows if row.subject} | set(records.persons.subjects)
         return [self._subject(subject) for subject in sorted(held if only is None else set(only))]
 
     async def merge(self, subjects: Collection[Subject]) -> int:
         """Let subjects be one person; see `Granting.merge`."""
-        together = len(self._records.merge(subjects))
+        together = len(self._records.persons.merge(subjects))
         self._note("subjects merge", together)
         return together
 
     async def split(self, subject: Subject) -> bool:
         """Take a subject out of its person; see `Granting.split`."""
-        was_one = self._records.split(subject)
+        was_one = self._records.persons.split(subject)
         self._note("subjects split", int(was_one))
         return was_one
 
@@ -75,7 +75,7 @@ class InMemoryGranting:
             entries=len(entries),
             turns=len(turns),
             themes=len({*entries, *turns}),
-            also=records.persons.get(subject, frozenset()) - {subject},
+            also=records.persons.of(subject) - {subject},
         )
 
     def _theme(self, theme: Theme) -> ThemeCounts:

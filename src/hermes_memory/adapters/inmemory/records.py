@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID, uuid4
 
+from hermes_memory.adapters.inmemory.people import Persons
 from hermes_memory.adapters.inmemory.vectors import Job, KeptGeneration
 from hermes_memory.domain.grants import StandingGrant
 from hermes_memory.domain.history import Change
@@ -89,7 +90,7 @@ class Records:
         parents: The session that each session was started by.
         themes: When something of each theme was first and last stored.
         grants: By reader and source.
-        persons: All subjects of the person that each of them is.
+        persons: Which subjects are one person.
         kept: The embedding generations by number, in the order in which they were made.
         generations_made: How many there have been until now; a number is given once.
         active: The one in use.
@@ -114,7 +115,7 @@ class Records:
     delegations: list[RecordDelegation] = field(default_factory=list)
     themes: dict[Theme, tuple[datetime, datetime]] = field(default_factory=dict)
     grants: dict[GrantKey, StandingGrant] = field(default_factory=dict)
-    persons: dict[Subject, frozenset[Subject]] = field(default_factory=dict)
+    persons: Persons = field(default_factory=Persons)
     delivered: dict[OperationId, Delivered] = field(default_factory=dict)
     lexemes: dict[RowId, Counter[str]] = field(default_factory=dict)
     kept: dict[int, KeptGeneration] = field(default_factory=dict)
@@ -153,8 +154,7 @@ class Records:
     def access(self, caller: Caller) -> Access:
         """Tell what the installation lets a caller read beyond its own theme."""
         now = self.now()
-        person = self.persons.get(caller.subject, frozenset()) if caller.subject else frozenset()
-        readers = {caller.theme, caller.subject, *person}
+        readers = {caller.theme, caller.subject, *self.persons.of(caller.subject)}
         granted = (
             source
             for (reader, source), standing in self.grants.items()
@@ -166,21 +166,6 @@ class Records:
         """Know a theme from now on."""
         now = self.now()
         self.themes[theme] = self.themes.get(theme, (now, now))[0], now
-
-    def merge(self, subjects: Collection[Subject]) -> frozenset[Subject]:
-        """Let subjects be one person with all that any of them was before; return all that it is."""
-        together = frozenset(subjects).union(*(self.persons.get(subject, frozenset()) for subject in subjects))
-        self.persons.update(dict.fromkeys(together, together))
-        return together
-
-    def split(self, subject: Subject) -> bool:
-        """Take a subject out of its person, who is none any more with one left; tell whether it was one with others."""
-        left = self.persons.pop(subject, frozenset()) - {subject}
-        for other in left:
-            self.persons[other] = left
-        if len(left) == 1:
-            self.persons.pop(*left)
-        return bool(left)
 
     def visible_rows(self, caller: Caller, kinds: frozenset[Kind] = frozenset(Kind)) -> Iterator[Row]:
         """Yield the rows of these kinds that the caller may see."""

@@ -88,7 +88,7 @@ class InMemoryStore:
         self.queue = InMemoryEmbeddingQueue(self._records)
         self.generations = InMemoryGenerations(self._records)
         self.granting = InMemoryGranting(self._records)
-        self.people = InMemoryPeople(self._records)
+        self.people = InMemoryPeople(self._records.persons)
         self.witness = InMemoryWitness(self._records)
         self.inspector = InMemoryInspector(self._records)
 
@@ -156,4 +156,4 @@ class InMemoryStore:
 
     def merge(self, *subjects: Subject) -> None:
         """Let subjects be one person, who reads what is each one's."""
-        self._records.merge(subjects)
+        self._records.persons.merge(subjects)
