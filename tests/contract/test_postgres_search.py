@@ -131,7 +131,7 @@ async def test_a_text_search_of_one_theme_plans_one_partition_and_reads_blocks_b
 
 
 async def test_a_text_search_of_a_session_plans_one_partition(installation: Installation) -> None:
-    arguments = (MARKETING, [b""], SHELVES, list(ANALYZE("alpha")), SHELVES, "morning", LIMIT)
+    arguments = (MARKETING, [b""], SHELVES, list(ANALYZE("alpha")), SHELVES, ["morning", "hidden"], LIMIT)
 
     plan = await _plan(installation, DESK, BY_TEXT_IN_SESSION, *arguments)
 

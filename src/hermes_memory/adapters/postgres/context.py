@@ -39,6 +39,11 @@ def caller_settings(caller: Caller | None) -> str:
     return f"set local hermes_memory.theme = {theme}; set local hermes_memory.subject = '{subject}'"
 
 
+def statement_limit(timeout: float) -> str:
+    """Return the setting by which the server gives up a statement after so many seconds."""
+    return f"statement_timeout = {max(1, int(timeout * 1000))}"
+
+
 def opening(caller: Caller | None, *, read_only: bool, timeout: float, settings: Iterable[str] = ()) -> str:
     """Return the one message that begins a transaction and says who is asking.
 
@@ -49,8 +54,7 @@ def opening(caller: Caller | None, *, read_only: bool, timeout: float, settings:
         settings: Further `name = value` texts, already safe as SQL.
     """
     access = "read only" if read_only else "read write"
-    milliseconds = max(1, int(timeout * 1000))
-    extra = [*(READING if read_only else WRITING), f"statement_timeout = {milliseconds}", *settings]
+    extra = [*(READING if read_only else WRITING), statement_limit(timeout), *settings]
     return "; ".join(
         [
             f"begin isolation level read committed {access}",

@@ -45,7 +45,7 @@ class Looking:
         """Return the transaction, in which statements are planned once for all values.
 
         Raises:
-            StoreUnavailable, DeadlineExceeded: As for `Pool.transaction`.
+            StoreUnavailable, DeadlineExceeded: As for `Pool.transaction`. Once it is open, what the driver raises.
         """
         if self._open is None:
             self._open = await self._stack.enter_async_context(
@@ -65,7 +65,7 @@ class Looking:
         """Return the transaction with settings (`name = value`, safe as SQL) for how the next statement is planned.
 
         Raises:
-            StoreUnavailable, DeadlineExceeded: As for `Pool.transaction`.
+            StoreUnavailable, DeadlineExceeded: As for `Pool.transaction`. Once it is open, what the driver raises.
         """
         opened = self._open or await self.transaction()
         self._otherwise = True

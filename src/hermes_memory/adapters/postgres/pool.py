@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 import anyio
 import asyncpg
 
-from hermes_memory.adapters.postgres.context import caller_settings, opening
+from hermes_memory.adapters.postgres.context import caller_settings, opening, statement_limit
 from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, readable_address, translated
 from hermes_memory.adapters.postgres.hosts import rotated
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
@@ -32,6 +32,10 @@ plans each once, at its first use, the same whatever the tables hold then: seque
 
 class Transaction:
     """An open transaction on behalf of a caller; every statement ends with the transaction's time, or its own limit.
+
+    The server's own limit was set when it began, and anew with each message that sets something anyway: it ends what a
+    client that is gone has left behind. What is left of the time, the driver holds each statement to, which costs no
+    message, and cancels it on the server when that is over.
 
     Statements are literals, which the type checker proves: nothing that comes from outside becomes SQL.
 
@@ -80,8 +84,9 @@ class Transaction:
             self._context = context
 
     async def set_local(self, *settings: str) -> None:
-        """Make settings (`name = value`, safe as SQL) for the rest of the transaction."""
-        await self._say("; ".join(f"set local {setting}" for setting in settings))
+        """Make settings (`name = value`, safe as SQL) for the rest of the transaction, and limit it to what is left."""
+        limit = statement_limit(self.remaining() - CLIENT_GRACE_SECONDS)
+        await self._say("; ".join(f"set local {setting}" for setting in (*settings, limit)))
 
     async def open(self, *, read_only: bool, timeout: float, caller: Caller | None, settings: Iterable[str]) -> None:
         """Begin, and say who is asking. Several statements without arguments travel as one message: one round trip."""

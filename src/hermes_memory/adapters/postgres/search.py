@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from hermes_memory.adapters.postgres.errors import translated
 from hermes_memory.adapters.postgres.looking import Looking
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.text_search import POSTINGS_BUDGET, TextSearch
 from hermes_memory.adapters.postgres.vector_plan import EXACT_ROWS
 from hermes_memory.adapters.postgres.vector_search import VectorSearch
+from hermes_memory.domain.errors import DeadlineExceeded
 from hermes_memory.domain.model import Caller, RowId
 from hermes_memory.ports.reading import SearchSpace, TextMatches, VectorHit
 
@@ -70,7 +72,10 @@ class PostgresSearch:
 
 
 class PostgresLook:
-    """`Look` on Postgres: all that is asked is asked in one transaction."""
+    """`Look` on Postgres: all that is asked is asked in one transaction.
+
+    What the driver raises is translated here as well, so that it reaches nobody within the block of the look.
+    """
 
     def __init__(self, looking: Looking, text: TextSearch, vectors: VectorSearch) -> None:
         self._looking = looking
@@ -79,16 +84,19 @@ class PostgresLook:
 
     async def by_text(self, space: SearchSpace, lexemes: Sequence[str], *, limit: int) -> TextMatches:
         """Find rows that hold any of the lexemes; see `Search.by_text`."""
-        return await self._text.find(self._looking, space, lexemes, limit=limit)
+        with translated(DeadlineExceeded):
+            return await self._text.find(self._looking, space, lexemes, limit=limit)
 
     async def by_vector(
         self, space: SearchSpace, vector: Sequence[float], *, limit: int, generation: int | None = None
     ) -> Sequence[VectorHit]:
         """Find the rows nearest to a vector; see `Search.by_vector`."""
-        return await self._vectors.find(self._looking, space, vector, limit=limit, generation=generation)
+        with translated(DeadlineExceeded):
+            return await self._vectors.find(self._looking, space, vector, limit=limit, generation=generation)
 
     async def cosines(
         self, rows: Collection[RowId], vector: Sequence[float], *, generation: int | None = None
     ) -> Mapping[RowId, float]:
         """Return the cosines of rows; see `Search.cosines`."""
-        return await self._vectors.cosines(self._looking, rows, vector, generation=generation)
+        with translated(DeadlineExceeded):
+            return await self._vectors.cosines(self._looking, rows, vector, generation=generation)
