@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import pytest
 import pytest_asyncio
@@ -11,6 +11,7 @@ import pytest_asyncio
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.testing.history_contract import HistoryContract, HistoryUnderTest
+from tests.support.clocks import ticking
 from tests.support.postgres_store import ANALYZE, Installation
 
 
@@ -19,12 +20,7 @@ class TestInMemoryHistory(HistoryContract):
 
     @pytest.fixture
     async def past(self) -> HistoryUnderTest:
-        now = datetime(2024, 6, 1, tzinfo=UTC)
-
-        def clock() -> datetime:
-            nonlocal now
-            now += timedelta(seconds=1)
-            return now
+        clock = ticking()
 
         async def moment() -> datetime:
             return clock()

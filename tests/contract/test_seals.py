@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import uuid4
 
@@ -24,6 +23,7 @@ from hermes_memory.domain.model import CurrentScope
 from hermes_memory.ports.seals import Sealed
 from hermes_memory.testing.making import DESK, PATIENCE, PLENTY, SALES_DESK, add, by_content, remove
 from hermes_memory.testing.seals_contract import SealsContract, SealsUnderTest
+from tests.support.clocks import ticking
 from tests.support.postgres_store import ANALYZE, Installation
 
 
@@ -32,14 +32,7 @@ class TestInMemorySeals(SealsContract):
 
     @pytest.fixture
     async def chain(self) -> SealsUnderTest:
-        now = datetime(2024, 6, 1, tzinfo=UTC)
-
-        def clock() -> datetime:
-            nonlocal now
-            now += timedelta(seconds=1)
-            return now
-
-        store = InMemoryStore(analyze=ANALYZE, clock=clock)
+        store = InMemoryStore(analyze=ANALYZE, clock=ticking())
 
         async def keep(days: float) -> None:
             store.keep_forgotten(days)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import asyncpg
+import pytest
 
 from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.adapters.postgres.pool import Pool
@@ -103,6 +104,16 @@ class Installation:
                 erase_turn=self.erase_turn,
                 pass_time=_sleep,
             )
+
+    async def require_refused(self, *statements: str) -> None:
+        """Make sure that the runtime role lacks the right to run any of these statements."""
+        connection = await asyncpg.connect(self.runtime_dsn, timeout=30.0, command_timeout=60.0)
+        try:
+            for statement in statements:
+                with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                    await connection.execute(statement)
+        finally:
+            await connection.close()
 
     async def set_policy(self, policy: ReadPolicy) -> None:
         """Set the read policy."""
