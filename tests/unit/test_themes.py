@@ -23,12 +23,12 @@ from hermes_memory.domain.model import (
     Theme,
     ThemeScope,
 )
+from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.themes import (
     MAX_THEME_CHARS,
     RESERVED_NAMES,
     canonical_theme,
     claim_theme,
-    fold_name,
     is_reserved,
     parse_names,
     parse_scope,

@@ -45,7 +45,7 @@ class Memory:
             subject: Whom it is with, as `subject_for` returns it. Rows written under a subject are its own.
 
         Raises:
-            InvalidInput: The theme is empty, too long or reserved.
+            InvalidInput: The theme is empty, too long or reserved, or the key of a person or group.
         """
         named = self.services.acceptor.preparing.session(session)
         return self.view_of(Caller(theme=claim_theme(theme), subject=subject, session=named))
@@ -56,6 +56,9 @@ class Memory:
         Args:
             patient: Let writes that wait for their commit wait for a database that is out of reach, too. Otherwise
                 they raise `DeadlineExceeded` as soon as it is known to be; they are accepted even so.
+
+        Raises:
+            InvalidInput: The caller's theme is the key of a person or group.
         """
         return View(
             self.services,
@@ -111,8 +114,10 @@ class Memory:
         Raises:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: The copies cannot be read; nothing was accepted.
             SpoolFull: Too many writes wait for the database; what came before was accepted.
+            InvalidInput: The caller's theme is the key of a person or group.
         """
-        return await self.services.reconciler.reconcile(caller, timeout=timeout)
+        known = self.services.acceptor.preparing.caller(caller)
+        return await self.services.reconciler.reconcile(known, timeout=timeout)
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:

@@ -15,6 +15,7 @@ from hermes_memory.domain.model import NO_METADATA, Caller, Metadata, SessionId
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
 from hermes_memory.domain.scrubbing import cut, scrub
 from hermes_memory.domain.sessions import SessionNames, session_name
+from hermes_memory.domain.themes import refuse_contact
 
 ENTRY_MAX_CHARS: Final = 65_536
 LOOKED_BEYOND: Final = 4096
@@ -40,7 +41,12 @@ class Preparing:
         return None if self._sessions is None else self._sessions.hidden(named)
 
     def caller(self, caller: Caller) -> Caller:
-        """Return the caller with the name under which its session is kept."""
+        """Return the caller with the name under which its session is kept.
+
+        Raises:
+            InvalidInput: Its theme is the key of a person or group.
+        """
+        refuse_contact(caller.theme)
         session = self.session(caller.session)
         return caller if session == caller.session else replace(caller, session=session)
 

@@ -102,7 +102,7 @@ class SyncMemory:
             subject: Whom it is with, as `subject_for` returns it. Rows written under a subject are its own.
 
         Raises:
-            InvalidInput: The theme is empty, too long or reserved.
+            InvalidInput: The theme is empty, too long or reserved, or the key of a person or group.
         """
         return SyncView(self._memory.view(theme, session=session, subject=subject), self._bridge)
 
@@ -112,6 +112,9 @@ class SyncMemory:
         Args:
             patient: Let writes that wait for their commit wait for a database that is out of reach, too. Otherwise
                 they raise `DeadlineExceeded` as soon as it is known to be; they are accepted even so.
+
+        Raises:
+            InvalidInput: The caller's theme is the key of a person or group.
         """
         return SyncView(self._memory.view_of(caller, patient=patient), self._bridge)
 
@@ -155,6 +158,7 @@ class SyncMemory:
         Raises:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: The copies cannot be read; nothing was accepted.
             SpoolFull: Too many writes wait for the database; what came before was accepted.
+            InvalidInput: The caller's theme is the key of a person or group.
         """
         return self._bridge(lambda: self._memory.reconcile(caller, timeout=timeout))
 

@@ -26,6 +26,7 @@ from hermes_memory.cli.import_config import model_named_in, print_settings
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import HOST_WORKSPACE
 from hermes_memory.domain.neutralising import neutralise
+from hermes_memory.domain.themes import canonical_theme
 
 if TYPE_CHECKING:
     from hermes_memory.application.importing.run import Moved
@@ -167,7 +168,7 @@ def _carry_out(given: argparse.Namespace) -> int:
     from hermes_memory.bootstrap.moving import import_source  # noqa: PLC0415
     from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
-    settings, subject = settings_for(given), _typed(given.subject, "subject")
+    settings, theme, subject = settings_for(given), canonical_theme(given.theme), _typed(given.subject, "subject")
     source = given.opens(given)
 
     async def imported() -> Moved:
@@ -175,7 +176,7 @@ def _carry_out(given: argparse.Namespace) -> int:
             return await import_source(
                 settings,
                 source,
-                default_theme=given.theme,
+                default_theme=theme,
                 subject_key=subject,
                 model=given.model,
                 dry_run=given.dry_run,

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import NO_METADATA, SINKS, SUBJECT_BYTES, Metadata, Subject, Theme
 from hermes_memory.domain.themes import canonical_theme, is_reserved
@@ -180,5 +179,5 @@ def check_owner(theme: str, subject: bytes | None, *, registry: bool = False) ->
         if subject is None and not registry:
             raise InvalidInput("what is in a governed theme has a subject", field="subject")
         return
-    if canonical_theme(theme) != theme or is_reserved(Theme(theme)) or recognise(theme) is not None:
+    if canonical_theme(theme) != theme or is_reserved(Theme(theme)):
         raise InvalidInput("this is no theme's name in its one spelling", field="theme")

@@ -10,8 +10,8 @@ import re
 import unicodedata
 from typing import Final
 
+from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.platforms import PHONE_PLATFORMS
-from hermes_memory.domain.themes import fold_name
 
 _E164_PLATFORMS: Final = frozenset({"whatsapp", "whatsapp_cloud"})
 

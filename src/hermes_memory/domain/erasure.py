@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final, TypeAlias, assert_never
 from uuid import UUID
 
+from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import RESERVED_SCOPES, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import (
@@ -24,10 +25,11 @@ from hermes_memory.domain.operations import (
     row_id,
 )
 from hermes_memory.domain.sessions import SessionNames, session_name
-from hermes_memory.domain.themes import canonical_theme
+from hermes_memory.domain.themes import spelt_theme
 
 _PATTERNS: Final = frozenset("*%?[]{}")
 _DIGEST_CHARS: Final = 16
+_A_CONTACT: Final = "[a contact]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +118,13 @@ class Certificate:
 def theme_named(name: str) -> WholeTheme:
     """Return the erasure of a theme by its exact name; a sink is named like any other one.
 
+    The key of a person or group is no theme's name, yet goes if one is stored under it.
+
     Raises:
         InvalidInput: The name is empty, a pattern, or that of a scope.
     """
     _require_exact(name, "theme")
-    theme = canonical_theme(name)
+    theme = spelt_theme(name)
     if theme in RESERVED_SCOPES:
         raise InvalidInput(f"{theme!r} is a scope and no theme: name one theme", field="theme")
     return WholeTheme(theme=theme)
@@ -161,15 +165,19 @@ def title(erasure: Erasure) -> tuple[str, str]:
         case WholeSubject():
             return "subject", hashlib.sha256(erasure.subject).hexdigest()[:_DIGEST_CHARS]
         case WholeTheme():
-            return "theme", erasure.theme
+            return "theme", _shown(erasure.theme)
         case WholeSession():
             kept_as = erasure.hidden or erasure.session  # a digest of a telephone number could be tried out
             digest = hashlib.sha256(kept_as.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
-            return "session", digest if erasure.theme is None else f"{digest} of {erasure.theme}"
+            return "session", digest if erasure.theme is None else f"{digest} of {_shown(erasure.theme)}"
         case OneEntry():
             return "entry", str(erasure.row)
         case _:
             assert_never(erasure)
+
+
+def _shown(theme: Theme) -> str:
+    return theme if recognise(theme) is None else _A_CONTACT
 
 
 def concerns(erasure: Erasure, operation: Operation, texts: frozenset[str] = frozenset()) -> bool:

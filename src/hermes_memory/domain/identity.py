@@ -29,10 +29,11 @@ from hermes_memory.domain.model import (
     Subject,
     Theme,
 )
+from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.patterns import fits
 from hermes_memory.domain.platforms import GROUP_CHATS, platform_name
 from hermes_memory.domain.subjects import subject_for
-from hermes_memory.domain.themes import canonical_theme, claim_theme, fold_name, is_reserved
+from hermes_memory.domain.themes import canonical_theme, claim_theme, is_reserved, spelt_theme
 
 HOST_WORKSPACE: Final = "hermes"
 """The workspace that the host names when none was chosen."""
@@ -102,7 +103,7 @@ class IdentityPolicy:
     bench_mode: BenchMode = BenchMode.BUCKET
 
     def __post_init__(self) -> None:
-        spelt = {str(canonical_theme(alias)): _alias_target(name) for alias, name in self.aliases.items()}
+        spelt = {str(spelt_theme(alias)): claim_theme(name) for alias, name in self.aliases.items()}
         object.__setattr__(self, "aliases", MappingProxyType(spelt))
         object.__setattr__(self, "bench_patterns", tuple(fold_name(pattern) for pattern in self.bench_patterns))
 
@@ -246,12 +247,6 @@ def _hints(host: HostIdentity) -> ChatHints:
         chat_id=host.chat_id or "",
         participant=host.user_id_alt or host.user_id or "",
     )
-
-
-def _alias_target(name: str) -> Theme:
-    if recognise(name) is not None:
-        raise InvalidInput("an alias stands for the key of a person or group: name a theme instead", field="aliases")
-    return claim_theme(name)
 
 
 def _text_or_none(given: object) -> str | None:

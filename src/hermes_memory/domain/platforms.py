@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hermes_memory.domain.themes import fold_name
+from hermes_memory.domain.names import fold_name
 
 PLATFORMS: Final = frozenset(
     {

@@ -9,9 +9,9 @@ from hermes_memory.domain.contact_spelling import contact_name
 from hermes_memory.domain.contacts import ContactKind, recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import SUBJECT_BYTES, Subject
+from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.subjects import subject_for
-from hermes_memory.domain.themes import fold_name
 
 _UNKNOWN: Final = (
     "this key names nobody: give the host's session key, PLATFORM:CONTACT as in telegram:12345, an address, or the 64 "

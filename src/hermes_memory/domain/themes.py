@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput, NotVisible
 from hermes_memory.domain.model import (
     RESERVED_SCOPES,
@@ -20,44 +20,15 @@ from hermes_memory.domain.model import (
     Theme,
     ThemeScope,
 )
+from hermes_memory.domain.names import fold_name
 
 MAX_THEME_CHARS: Final = 128
 RESERVED_NAMES: Final[frozenset[str]] = RESERVED_SCOPES | SINKS
 """Names with a meaning of their own. Nobody outside the library can become a theme of such a name."""
-
-_SPACES: Final = frozenset("\t\n\v\f\r\x85")
-_SPACE_CATEGORIES: Final = frozenset({"Zs", "Zl", "Zp"})
-_UNSEEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs"})
-_UNSEEN_RANGES: Final = (
-    (0x034F, 0x034F),
-    (0x115F, 0x1160),
-    (0x17B4, 0x17B5),
-    (0x180B, 0x180F),
-    (0x3164, 0x3164),
-    (0xFE00, 0xFE0F),
-    (0xFFA0, 0xFFA0),
-    (0xE0000, 0xE0FFF),
+_A_CONTACT: Final = (
+    "the theme's name is the key of a person or group: name the agent as the theme, and give the key as the subject "
+    "(`subject_for(...)` in the library, --subject or --to-subject on the command line)"
 )
-"""Letters and marks that show nothing (fillers, joiners, variation selectors): Unicode's Default_Ignorable_Code_Point
-outside the categories above."""
-_SETTLING_ROUNDS: Final = 4
-
-
-def fold_name(text: str) -> str:
-    r"""Bring a name to its one spelling: compatibility forms and case folded, nothing invisible, single spaces.
-
-    Folding again changes nothing, whatever the script.
-
-    >>> fold_name("  Ｍarke\u200bting \x00 Desk")
-    'marketing desk'
-    """
-    folded = _fold_once(text)
-    for _ in range(_SETTLING_ROUNDS):
-        again = _fold_once(folded)
-        if again == folded:
-            break
-        folded = again
-    return folded
 
 
 def canonical_theme(name: str) -> Theme:
@@ -66,10 +37,33 @@ def canonical_theme(name: str) -> Theme:
     Reserved names are let through: use `claim_theme` for a name that comes from outside.
 
     Raises:
-        InvalidInput: Nothing visible is left of the name, or more than 128 characters.
+        InvalidInput: Nothing visible is left of the name, or more than 128 characters; or it is the key of a person or
+            group, which the message does not quote: readers of the theme would all see it.
 
     >>> canonical_theme("Morning-Report")
     'morning-report'
+    """
+    theme = spelt_theme(name)
+    refuse_contact(theme)
+    return theme
+
+
+@lru_cache(maxsize=4096)
+def refuse_contact(theme: str) -> None:
+    """Refuse a theme whose name is the key of a person or group. Only names that are not refused are kept in mind.
+
+    Raises:
+        InvalidInput: It is. The message does not quote it.
+    """
+    if recognise(theme) is not None:
+        raise InvalidInput(_A_CONTACT, field="theme")
+
+
+def spelt_theme(name: str) -> Theme:
+    """Return the one spelling of a name, whatever it is: also of what can be no theme here, but may be stored as one.
+
+    Raises:
+        InvalidInput: Nothing visible is left of the name, or more than 128 characters.
     """
     if not isinstance(name, str):
         raise InvalidInput("the theme's name is not text", field="theme")
@@ -150,23 +144,6 @@ def canonical_scope(name: str) -> str:
             f"the scope is not usable: say current, session, subject, all or the name of a theme ({error})",
             field="scope",
         ) from error
-
-
-def _fold_once(text: str) -> str:
-    seen = "".join(map(_shown, text))
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    return " ".join(part for part in "".join(map(_shown, folded)).split(" ") if part)
-
-
-@lru_cache(maxsize=4096)
-def _shown(char: str) -> str:
-    """Return what shows of a character: itself, a space, or nothing."""
-    category = unicodedata.category(char)
-    if char in _SPACES or category in _SPACE_CATEGORIES:
-        return " "
-    if category in _UNSEEN_CATEGORIES or any(first <= ord(char) <= last for first, last in _UNSEEN_RANGES):
-        return ""
-    return char
 
 
 def _session_scope(caller: Caller) -> Scope:
