@@ -18,9 +18,19 @@ from hermes_memory.domain.scrubbing import without_escapes
 
 _COMMANDS: Final = (
     # To drop what was said before.
-    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
+    r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|override|bypass)\b.{0,40}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
+    r"\b(?:(?:do not|don't|stop) follow(?:ing)?)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
     r"\b(?:ignoriere|vergiss|missachte)\b.{0,40}\b(?:anweisung\w*|regeln|vorgaben|befehle)\b",
-    r"\b(?:ignora|olvida|omite|esquece|dimentica)\b.{0,40}\b(?:instruc\w+|istruzioni|reglas|regras|regole|ordenes)\b",
+    (
+        r"\b(?:ignor[ae]|olvid[ae]|omit[ea]|esque[cç]a|esquece|desconsider[ae]|dimentica)\b.{0,40}"
+        r"\b(?:instruc\w+|istruzioni|reglas|regras|regole|ordenes|ordens)\b"
+    ),
+    r"\b(?:ignorera|ignorer|glom|glem)\b.{0,40}\b(?:instruktion\w*|instruks\w*|regler\w*|anvisning\w*)\b",
+    r"\b(?:αγνοησ\w+|ξεχασ\w+)\b.{0,40}\b(?:οδηγι\w+|κανον\w+|εντολ\w+)",
+    r"(?:התעלם|התעלמי|התעלמו|תתעלם|שכח|שכחי).{0,40}(?:הוראות|הנחיות|כללים)",
+    r"(?:ละเว้น|เพิกเฉย|ไม่ต้องสนใจ|ลืม).{0,30}(?:คําสั่ง|คําแนะนํา|กฎ)",
+    r"\b(?:bo qua|phot lo|quen)\b.{0,40}\b(?:huong dan|chi dan|chi thi|lenh|quy tac)\b",
+    r"\b(?:abaikan|lupakan)\b.{0,40}\b(?:instruksi|perintah|aturan|arahan)\b",
     r"\b(?:ignorez?|oubliez?)\b.{0,40}\b(?:instructions|consignes|regles)\b",
     r"\b(?:игнорируй\w*|забудь\w*)\b.{0,40}\b(?:инструкци\w*|указани\w*|правил\w*)",
     r"(?:忽略|无视|無視|忘记|忘掉).{0,12}(?:指令|指示|规则|規則|提示)",
@@ -60,6 +70,7 @@ _COMMANDS: Final = (
     r"(?:^|[\n⏎])\s{0,20}#{1,6} {0,3}(?:system|instructions?|new task)\b",
     r"<\|?/?(?:im_start|im_end|system|endoftext)\b",
     r"\[/?inst\]|<<sys>>",
+    r"[\"']role[\"'] ?: ?[\"'](?:system|developer)[\"']",
     (
         r"(?:^|[\n⏎\[(<=*#\-])[ /]{0,8}end of (?:the )?(?:memor(?:y|ies)|recalled|context|notes?|quot\w{1,8}|untrusted"
         r"|data|document|system|conversation|user (?:input|message))\b"
@@ -90,9 +101,17 @@ def looks_like_instruction(text: str) -> bool:
 
 def _commands(text: str) -> bool:
     folded = fold(without_escapes(text)).casefold()
-    if _COMMAND.search(folded):
-        return True
-    return not folded.isascii() and _COMMAND.search(plain_looks(folded)) is not None
+    return any(map(_COMMAND.search, _readings(folded)))
+
+
+def _readings(folded: str) -> Iterator[str]:
+    """Yield a text as it stands, on one line, and as it looks: a command may be broken over lines at every word."""
+    yield folded
+    one_line = " ".join(folded.split())
+    if one_line != folded:
+        yield one_line
+    if not folded.isascii():
+        yield plain_looks(folded).casefold()
 
 
 def _decoded(text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import lru_cache
+from string import ascii_uppercase
 from typing import Final
 
 _ALPHABETS: Final = (
@@ -18,29 +19,38 @@ _ALPHABETS: Final = (
     ("սոհցյօաᎪᎬᏚᎢᎻᏦᎷᏢᏟ", "unhgjowAESTHKMPC"),
     # Phonetic
     ("ᴀᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɩı", "acdeghijklmnoprstuvwyzaii"),
+    # Lisu
+    ("ꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ", "ABCDEFGHIJKLMNOPRSTUVWXYZ"),
+    # Letters as pictures, white on black in a circle or a square, and those that make up flags
+    *(("".join(map(chr, range(start, start + 26))), ascii_uppercase) for start in (0x1F150, 0x1F170, 0x1F1E6)),
 )
 """Letters of other alphabets, each with the Latin one that it is drawn like at the same place."""
 _LETTERS: Final = {
     ord(letter): latin for letters, latins in _ALPHABETS for letter, latin in zip(letters, latins, strict=True)
 }
-_OPENING: Final = str.maketrans(dict.fromkeys("〈⟨❮❬❰ᐸ˂⧼≺⋖«≪", "<") | dict.fromkeys("【〔〖⟦⟬⦗⁅❲", "["))
+_SIGNS: Final = str.maketrans(
+    dict.fromkeys("〈⟨❮❬❰ᐸ˂⧼≺⋖«≪", "<")
+    | dict.fromkeys("【〔〖⟦⟬⦗⁅❲〚", "[")
+    | dict.fromkeys("∕⁄⧸⟋", "/")
+    | dict.fromkeys("−ー", "-")
+)
 
 
 @lru_cache(maxsize=4_096)
 def plain_look(character: str) -> str:
     """Return the plain character that this one looks like, itself when it looks like none, "" for a mark upon another.
 
+    Of a ligature it is several.
+
     Example:
-        >>> plain_look("ѕ"), plain_look("【"), plain_look("ｍ"), plain_look("é"), plain_look("水")
-        ('s', '[', 'm', 'e', '水')
+        >>> plain_look("ѕ"), plain_look("【"), plain_look("ｍ"), plain_look("é"), plain_look("水"), plain_look("ﬆ")
+        ('s', '[', 'm', 'e', '水', 'st')
     """
     if unicodedata.category(character) == "Pd":
         return "-"
     compatible = unicodedata.normalize("NFKC", character)
     base = "".join(each for each in unicodedata.normalize("NFD", compatible) if not unicodedata.combining(each))
-    if len(base) > 1:
-        return character
-    return base.translate(_LETTERS).translate(_OPENING)
+    return base.translate(_LETTERS).translate(_SIGNS)
 
 
 def plain_looks(text: str) -> str:

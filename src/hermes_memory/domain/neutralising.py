@@ -16,14 +16,16 @@ LINE_BREAK: Final = " ⏎ "
 
 _TAG_NAMES: Final = "|".join(
     (
-        *(name.replace("-", r"[\s⏎_-]{0,3}") for name in (HOST_TAG, BLOCK_TAG)),
-        r"(?:system|sys|assistant|developer|human)\b",
-        r"(?:tool|function)[\s⏎_-]{0,3}(?:calls?|results?|responses?|outputs?)\b",
-        r"(?:invoke|instructions?|prompt|im_start|im_end|endoftext)\b",
+        *(name.replace("-", r"[\s⏎._-]{0,5}") for name in (HOST_TAG, BLOCK_TAG)),
+        # Ends a name where a letter or number would go on with it: "system_note" begins with one, "systemd" does not.
+        r"(?:system|sys|assistant|developer|human)(?![^\W_])",
+        r"(?:tool|function)[\s⏎_-]{0,3}(?:calls?|uses?|code|results?|responses?|outputs?)\b|function=",
+        r"(?:invoke|parameter|think(?:ing)?|instructions?|prompt|im_start|im_end|endoftext|(?:start|end)_of_turn)\b|s\s*>",
     )
 )
 _NOTES: Final = (
-    r"system\s*(?:note|message|prompt|instructions?)\b|system\s*:|/?inst\]|important\s*:|runtime\s*note"
+    r"system[\s_-]*(?:note|message|prompt|instructions?)\b|system\s*:|/?inst\]|important\s*:|runtime\s*note"
+    r"|/?(?:tool_(?:calls|results)|available_tools)\]"
     r"|context\s*(?:compaction|summary)|prior\s*context|(?:end|begin|start)\s*of\s"
 )
 # A tag opens with "<", or with what a reader may turn into one; what looks like a tag with blanks, slashes or bars
@@ -67,9 +69,8 @@ def _as_it_looks(text: str) -> tuple[str, Sequence[int]]:
     """Return a text in the characters that it looks like, without marks upon them, and where each of them stands."""
     if text.isascii():
         return text, range(len(text))
-    looks = [(plain_look(character), place) for place, character in enumerate(text)]
-    seen = [(look, place) for look, place in looks if look]
-    return "".join(look for look, _ in seen), [place for _, place in seen]
+    looks = list(map(plain_look, text))
+    return "".join(looks), [place for place, look in enumerate(looks) for _ in look]
 
 
 def neutralise(text: str) -> str:
