@@ -157,12 +157,18 @@ def test_the_doctor_tells_what_is_down_wrong_and_missing(
         down = command("doctor", "--json", "--wait", "0.5")
     configure(dsn=server.dsn("postgres", user=template.role))
     no_schema = command("doctor", "--json", "--wait", "10")
+    configure(dsn="http://x")
+    nowhere = [command(*verb) for verb in (("doctor",), ("config", "check"), ("search", "launch"))]
     configure(colour="red")
     wrong = command("doctor", "--json")
 
     require(down, DOWN)
     require(no_schema, ERROR)
     assert "hermes-memory migrate" in no_schema.out
+    for ran in nowhere:
+        require(ran, USAGE)
+        assert "dsn: 'http://x' cannot be used" in ran.out + ran.err
+        assert "(HERMES_MEMORY_DSN in the environment)" in ran.out + ran.err
     require(wrong, USAGE)
     assert "HERMES_MEMORY_COLOUR" in wrong.out
 

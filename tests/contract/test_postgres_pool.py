@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import LiteralString
+from urllib.parse import urlsplit, urlunsplit
 
 import anyio
 import asyncpg
@@ -80,6 +81,31 @@ async def test_a_refused_connection_is_told_at_once_and_every_time() -> None:
         for _ in range(20):
             with pytest.raises(StoreUnavailable):
                 await _ask(pool, timeout=600.0)
+    await pool.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        ({"path": "/nosuch"}, StoreUnavailable, "no database of the name in `dsn`: create it, or correct the name"),
+        ({"netloc": "nobody:wrong@{host}"}, StoreUnavailable, "refuses the login in `dsn`: create the role"),
+        ({"netloc": "app@nosuch.invalid"}, StoreUnavailable, "no host of the name in `dsn`: check it"),
+        ({"query": "connect_timeout=10"}, ConfigurationError, "refuses a parameter in `dsn`"),
+    ],
+)
+async def test_an_address_that_a_server_does_not_serve_is_told_with_what_to_do(
+    server: TestServer, change: dict[str, str], error: type[Exception], told: str
+) -> None:
+    parts = urlsplit(server.superuser_dsn)
+    host = parts.netloc.rpartition("@")[2]
+    query = "&".join(filter(None, (parts.query, change.get("query"))))
+    wanted = {**{name: text.format(host=host) for name, text in change.items()}, "query": query}
+    if wanted.get("netloc", "").endswith("invalid"):
+        wanted["query"] = ""
+    pool = Pool(urlunsplit(parts._replace(**wanted)), connect_timeout=30.0)
+
+    with pytest.raises(error, match=told):
+        await _ask(pool)
     await pool.close()
 
 

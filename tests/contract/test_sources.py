@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -17,6 +18,7 @@ from hermes_memory.adapters.sources.holographic import read_facts
 from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listing
 from hermes_memory.adapters.sources.markdown import read_notebooks
 from hermes_memory.adapters.sources.pgvector import pgvector_source
+from hermes_memory.domain.errors import StoreUnavailable
 from hermes_memory.domain.foreign import Foreign, ForeignEntry, Whose
 from hermes_memory.domain.model import Target
 from hermes_memory.testing.source_contract import SourceContract, SourceUnderTest
@@ -139,6 +141,16 @@ class TestPgvectorSource(SourceContract):
 
         yield SourceUnderTest(opened=lambda: pgvector_source(dsn, vectors=True), fingerprint=fingerprint)
         await server.drop_database(name)
+
+
+async def test_a_database_to_import_from_that_is_not_there_is_told_apart_from_the_memorys_own(
+    server: TestServer,
+) -> None:
+    missing = urlunsplit(urlsplit(server.superuser_dsn)._replace(path="/nosuch"))
+    for address in (missing, "postgresql://nobody@127.0.0.1:1/nowhere"):
+        with pytest.raises(StoreUnavailable, match=r"--dsn \(the database to import from\)"):
+            async with pgvector_source(address, vectors=False):
+                pass
 
 
 async def run(dsn: str, statement: str) -> list[str]:

@@ -210,10 +210,21 @@ def test_the_status_shows_where_memories_go_but_no_password(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("dsn", ["host=db password=hunter2", "postgresql://[broken:hunter2@"])
-def test_the_status_survives_a_connection_string_of_another_shape(
+def test_the_status_tells_of_a_connection_string_of_another_shape_without_its_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dsn: str
 ) -> None:
     monkeypatch.setenv(f"{ENV_PREFIX}DSN", dsn)
+
+    problem = config_schema.get_status_config(tmp_path)["problem"]
+
+    assert problem.startswith("dsn: ")
+    assert "hunter2" not in problem
+
+
+def test_the_status_shows_a_database_whose_host_is_left_to_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{ENV_PREFIX}DSN", "postgresql:///memory")
 
     assert config_schema.get_status_config(tmp_path)["store"] == "Postgres"
 

@@ -12,7 +12,7 @@ from hermes_memory.adapters.inmemory.embedder import HashingEmbedder
 from hermes_memory.adapters.inmemory.store import InMemoryStore
 from hermes_memory.application.breaker import EMBEDDER, Breaker
 from hermes_memory.application.embed import EmbedStage
-from hermes_memory.domain.errors import StoreUnavailable
+from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import RowId
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, Generation, PartVectors
 from hermes_memory.testing.making import add
@@ -23,8 +23,9 @@ GUARD = 60.0
 class StumblingQueue:
     """The queue of a store that refuses to store one row's vector a number of times."""
 
-    def __init__(self, store: InMemoryStore, refused: RowId, times: int) -> None:
+    def __init__(self, store: InMemoryStore, refused: RowId, times: int, trouble: HermesMemoryError) -> None:
         self._queue = store.queue
+        self._trouble = trouble
         self._refused = refused
         self._times = times
         self.tried = 0
@@ -42,7 +43,7 @@ class StumblingQueue:
         if self._refused in {job.row for job in vectors}:
             self.tried += 1
             if self.tried <= self._times:
-                raise StoreUnavailable("the database refuses work for now")
+                raise self._trouble
         else:
             await anyio.sleep(0.05)  # still under way when the other one fails
         await self._queue.complete(vectors)
@@ -70,9 +71,16 @@ async def run_until(queue: StumblingQueue, embedder: HashingEmbedder, *, waiting
             tasks.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize(("times", "waiting"), [(1, 0), (1_000, 1)])
+@pytest.mark.parametrize(
+    ("trouble", "times", "waiting"),
+    [
+        (StoreUnavailable("the database refuses work for now"), 1, 0),
+        (StoreUnavailable("the database refuses work for now"), 1_000, 1),
+        (ConfigurationError("the database address is not usable"), 1, 0),
+    ],
+)
 async def test_a_batch_that_cannot_be_stored_takes_no_other_with_it_and_is_tried_again(
-    caplog: pytest.LogCaptureFixture, times: int, waiting: int
+    caplog: pytest.LogCaptureFixture, trouble: HermesMemoryError, times: int, waiting: int
 ) -> None:
     embedder = HashingEmbedder()
     generation = Generation(number=1, model=embedder.model, dimension=embedder.dimension)
@@ -80,7 +88,7 @@ async def test_a_batch_that_cannot_be_stored_takes_no_other_with_it_and_is_tried
     bad, good = add("a note that is hard to store"), add("a note that is easy to store")
     await store.delivery.apply([bad, good])
     (bad_row,) = [job.row for job in await store.queue.claim(9, lease=0.0) if job.text == bad.content]
-    queue = StumblingQueue(store, bad_row, times)
+    queue = StumblingQueue(store, bad_row, times, trouble)
     with caplog.at_level(logging.WARNING):
         await run_until(queue, embedder, waiting=waiting)
 

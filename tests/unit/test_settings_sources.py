@@ -232,6 +232,31 @@ def test_a_wrong_value_names_its_key_and_the_range(sources: Home, key: str, valu
     assert "sk-not" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("dsn", "http://x", "'http://x' cannot be used: must be a URL such as postgresql://"),
+        ("dsn", "justaname", "dsn: must be a URL such as postgresql://"),
+        (
+            "dsn",
+            f"{URL}?sslmode=foo",
+            "'postgresql://someone:********@db.example/memory?sslmode=foo' cannot be used: its sslmode must be one of",
+        ),
+        ("embed_url", "ftp://x", "'ftp://x' cannot be used: the embedder's URL must begin with http:// or https://"),
+    ],
+)
+def test_an_address_that_cannot_be_one_is_refused_when_it_is_read(
+    sources: Home, key: str, value: str, told: str
+) -> None:
+    sources.dotenv(**{key: value})
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    assert told in str(caught.value)
+    assert f"(HERMES_MEMORY_{key.upper()} in {sources.folder}/.env, line 1)" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
 KEY = "sk-proj-Zk3vQ9wLr8TnXy2BcDf5Gh7Jm4Np6Qs1Tu0VwXyZ"
 
 

@@ -12,6 +12,7 @@ import anyio
 from hermes_memory.application.embed_batches import Sorted
 from hermes_memory.application.leases import Leases
 from hermes_memory.domain.errors import (
+    ConfigurationError,
     DeadlineExceeded,
     DeliveryRejected,
     HermesMemoryError,
@@ -30,7 +31,13 @@ STORES_AT_ONCE: Final = 2
 """Leaves connections of the pool to deliveries and questions."""
 MOST_UNSTORED: Final = 8
 """Batches with vectors that wait for the store, beyond which no more are made."""
-STORE_TROUBLE: Final = (StoreUnavailable, SchemaNotApplied, DeadlineExceeded, DeliveryRejected)
+STORE_TROUBLE: Final = (
+    StoreUnavailable,
+    SchemaNotApplied,
+    ConfigurationError,
+    DeadlineExceeded,
+    DeliveryRejected,
+)
 
 
 @dataclass(slots=True)

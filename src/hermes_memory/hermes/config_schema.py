@@ -23,7 +23,7 @@ from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_ho
 from hermes_memory.settings.files import text_of
 from hermes_memory.settings.names import SECRETS
 from hermes_memory.settings.ranges import bounds_of, choices_of, type_of
-from hermes_memory.settings.refusals import unusable
+from hermes_memory.settings.refusals import problems_of
 
 PROVIDER_NAME: Final = "hermes-memory"
 
@@ -199,8 +199,8 @@ def parse_value(key: str, value: Any) -> Any:
     declared: dict[str, Any] = {key: (field.annotation, field)}
     try:
         parsed = create_model("Setting", **declared)(**{key: _split(value, field) if isinstance(value, str) else value})
-    except ValidationError:
-        raise RefusedValue(str(unusable(key, field, value))) from None
+    except ValidationError as error:
+        raise RefusedValue(str(problems_of(error, {key: field}, {})[0])) from None
     return parsed.model_dump(mode="json")[key]
 
 
@@ -246,11 +246,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _store_of(settings: Settings) -> str:
     if settings.dsn is None:
         return "embedded Postgres of this home"
-    try:
-        url = urlsplit(settings.dsn.get_secret_value())
-        host = url.hostname
-    except ValueError:
-        host = None
+    host = urlsplit(settings.dsn.get_secret_value()).hostname
     return f"Postgres at {host}" if host else "Postgres"
 
 

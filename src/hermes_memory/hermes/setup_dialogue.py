@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from hermes_memory.domain.database_address import require_database_address
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes.config_schema import (
     RefusedValue,
@@ -217,8 +217,7 @@ def _names_database(home: Path, answers: Mapping[str, str]) -> bool:
 
 def _require_address(key: str, value: str) -> None:
     try:
-        known = not value or urlsplit(value).scheme in {"postgres", "postgresql"}
-    except ValueError:
-        known = False
-    if not known:
-        raise RefusedValue(f"{key}: must be a URL such as postgresql://role:password@host/database")
+        if value:
+            require_database_address(value)
+    except ConfigurationError as error:
+        raise RefusedValue(f"{key}: {error}") from None

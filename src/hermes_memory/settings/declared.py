@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
-from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.database_address import require_database_address
+from hermes_memory.domain.endpoint import parse_endpoint
+from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
 from hermes_memory.domain.listening import listening
 from hermes_memory.domain.model import ReadPolicy
@@ -23,6 +26,25 @@ Names = Annotated[tuple[str, ...], NoDecode]
 """A list of names: a list, or one string with commas."""
 
 
+def _database(given: SecretStr | None) -> SecretStr | None:
+    if given is not None:
+        _refusing(require_database_address, given.get_secret_value())
+    return given
+
+
+def _endpoint(given: str | None) -> str | None:
+    if given is not None:
+        _refusing(parse_endpoint, given)
+    return given
+
+
+def _refusing(rule: Callable[[str], object], address: str) -> None:
+    try:
+        rule(address)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+
+
 class DeclaredSettings(BaseSettings):
     """The settings by themselves, wherever they come from. The order and the sections are those of the reference."""
 
@@ -32,7 +54,7 @@ class DeclaredSettings(BaseSettings):
     )
 
     # Store
-    dsn: SecretStr | None = Field(
+    dsn: Annotated[SecretStr | None, AfterValidator(_database)] = Field(
         None,
         description="Postgres connection URL of the runtime role. Without it the embedded Postgres of the home serves.",
     )
@@ -65,7 +87,9 @@ class DeclaredSettings(BaseSettings):
         description="local runs in this process; quality runs beside it, for many languages; openai and ollama name "
         "an HTTP shape; auto finds out which.",
     )
-    embed_url: str | None = Field(None, description="Base URL of the embedding endpoint.")
+    embed_url: Annotated[str | None, AfterValidator(_endpoint)] = Field(
+        None, description="Base URL of the embedding endpoint."
+    )
     embed_model: str | None = Field(None, description="Model name the endpoint knows.")
     embed_dim: int | None = Field(None, ge=1, le=4000, description="Length of the model's vectors.")
     embed_api_key_env: str | None = Field(

@@ -11,7 +11,8 @@ from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.redaction import redact, redact_value
 
 MASK: Final = "********"
-_ADDRESSES: Final = frozenset({"dsn", "embed_url"})
+ADDRESSES: Final = frozenset({"dsn", "embed_url"})
+"""Settings that are URLs."""
 _HARMLESS: Final = frozenset(
     {"sslmode", "sslrootcert", "target_session_attrs", "application_name", "host", "port", "user", "dbname"}
 )
@@ -31,7 +32,7 @@ def masked(key: str, value: Any) -> Any:
     """
     if value is None:
         return None
-    if key in _ADDRESSES:
+    if key in ADDRESSES:
         return masked_address(str(value))
     if key == "embed_api_key_env":
         return _masked_variable(str(value))

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.redaction import redact_value
+from hermes_memory.settings.masking import ADDRESSES, MASK, masked_address
 from hermes_memory.settings.names import NEVER_QUOTED, nearest
 from hermes_memory.settings.origins import Origin, Origins, Source
 from hermes_memory.settings.ranges import described
@@ -83,7 +84,11 @@ def shown_of(key: str, value: object) -> str | None:
 
     >>> shown_of("pool_size", 99), shown_of("embedder", "magic"), shown_of("dsn", "magic")
     ('99', "'magic'", None)
+    >>> shown_of("dsn", "mysql://app:hunter2@db/memory")
+    "'mysql://********@db/memory'"
     """
+    if key in ADDRESSES:
+        return _address(value)
     if key in NEVER_QUOTED:
         return None
     if isinstance(value, bool) or value is None:
@@ -95,13 +100,22 @@ def shown_of(key: str, value: object) -> str | None:
     return None
 
 
+def _address(value: object) -> str | None:
+    text = value.get_secret_value() if isinstance(value, SecretStr) else value
+    shown = masked_address(text) if isinstance(text, str) else MASK
+    return None if shown == MASK else f"'{shown}'"
+
+
 def _problem(told: ErrorDetails, fields: Mapping[str, FieldInfo], found: Origins) -> Problem:
     key = str(told["loc"][0]) if told["loc"] else ""
     if told["type"] == "extra_forbidden":
         return Problem(key="", message=unknown(key, fields))
     if told["type"] == "value_error" or key not in fields:
         message = told["msg"].removeprefix("Value error, ")
-        return Problem(key=key, message=message, origin=_first(found, key or _named_first(message)))
+        shown = shown_of(key, told["input"]) if key in fields else None
+        cannot = f"{shown} cannot be used: " if shown else ""
+        origin = _first(found, key or _named_first(message))
+        return Problem(key=key, message=f"{cannot}{message}", shown=shown, origin=origin)
     return unusable(key, fields[key], told["input"], _first(found, key))
 
 

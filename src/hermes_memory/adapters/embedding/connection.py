@@ -13,10 +13,10 @@ import aiohttp
 import anyio
 
 from hermes_memory.adapters.embedding.body import read_json
-from hermes_memory.adapters.embedding.endpoint import Endpoint
 from hermes_memory.adapters.embedding.resolver import GuardedResolver
 from hermes_memory.adapters.embedding.retry_after import retry_after_seconds
 from hermes_memory.adapters.embedding.worker import WorkerClosed
+from hermes_memory.domain.endpoint import Endpoint
 from hermes_memory.domain.errors import (
     ConfigurationError,
     EmbedderBusy,

@@ -11,9 +11,9 @@ import anyio
 
 from hermes_memory.adapters.embedding.body import body_limit
 from hermes_memory.adapters.embedding.connection import Connection
-from hermes_memory.adapters.embedding.endpoint import Endpoint, parse_endpoint
 from hermes_memory.adapters.embedding.texts import DEFAULT_MAX_CHARS, prepared
 from hermes_memory.adapters.embedding.vectors import checked_vectors
+from hermes_memory.domain.endpoint import Endpoint, parse_endpoint
 from hermes_memory.domain.errors import EmbedderUnavailable
 
 DEFAULT_BATCH: Final = 64

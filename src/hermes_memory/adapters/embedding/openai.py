@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from hermes_memory.adapters.embedding.endpoint import Endpoint
 from hermes_memory.adapters.embedding.http import HttpEmbedder
+from hermes_memory.domain.endpoint import Endpoint
 from hermes_memory.domain.errors import EmbeddingRejected
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from hermes_memory.adapters.embedding.endpoint import objection
 from hermes_memory.adapters.embedding.worker import Worker
+from hermes_memory.domain.endpoint import objection
 from hermes_memory.domain.errors import EmbedderUnavailable
 
 _NUMERIC: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV

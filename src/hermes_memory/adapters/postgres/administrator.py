@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, TypeAlias,
 import anyio
 import asyncpg
 
-from hermes_memory.adapters.postgres.errors import COLLISIONS, translated
+from hermes_memory.adapters.postgres.errors import ADMIN_DSN, COLLISIONS, translated
 from hermes_memory.adapters.postgres.lone_connection import lone_connection
 from hermes_memory.adapters.postgres.roles import OWNER, identifier
 from hermes_memory.domain.errors import ConfigurationError, StoreBusy, StoreUnavailable
@@ -104,6 +104,6 @@ async def administrator(dsn: str, *, timeout: float = 300.0) -> AsyncIterator[Ad
         SchemaNotApplied: It has no schema, or an older one.
         ConfigurationError: The address or the login is not fit.
     """
-    with translated(StoreUnavailable):
+    with translated(StoreUnavailable, ADMIN_DSN):
         async with lone_connection("operator", timeout=timeout, dsn=dsn) as connection:
             yield Administrator(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -24,7 +25,12 @@ MIGRATE_COMMAND: Final = "hermes-memory migrate --admin-dsn URL"
 SCHEMA_MESSAGE: Final = f"the database lacks the schema this version needs: run `{MIGRATE_COMMAND}`"
 GRANTS_MESSAGE: Final = f"the database role lacks rights on the memory's schema: run `{MIGRATE_COMMAND}`"
 ADDRESS_MESSAGE: Final = "the database address is not usable: check its spelling and its parameters"
-LATE_MESSAGE: Final = "the database did not answer in time"
+DSN: Final = "`dsn`"
+"""What the address of the memory's own database is called."""
+ADMIN_DSN: Final = "--admin-dsn"
+"""What the address of an operator's login is called."""
+LATE: Final = "did not answer in time"
+LATE_MESSAGE: Final = f"the database {LATE}"
 REJECTED_MESSAGE: Final = "the database refuses the operation for good"
 
 # Connection (08), wrong state (25, 55), login (28), catalogue (3D), resources (53), operator (57), system (58): they
@@ -33,6 +39,11 @@ _PASSING_CLASSES: Final = frozenset({"08", "25", "28", "3D", "53", "55", "57", "
 # Rollback (40) and a lock that is not to be had: another transaction is in the way of this one.
 _ROLLBACK: Final = "40"
 _NO_LOCK: Final = "55P03"
+_LOGIN: Final = "28"
+_NO_DATABASE: Final = "3D000"
+# A parameter that the server does not know (42) or whose value it does not take (22) ends a session as it begins.
+_PARAMETER_CLASSES: Final = frozenset({"22", "42"})
+_FATAL: Final = "FATAL"
 # Our statements do not fit the tables, functions and grants they find: names, types and syntax never come from data.
 _SCHEMA_CLASSES: Final = frozenset({"3F", "42"})
 # Values that no column takes (22), rules of the tables (23), limits such as the size of an index row (54).
@@ -55,20 +66,21 @@ DRIVER_ERRORS: Final = (
 
 
 @contextmanager
-def translated(late: type[StoreUnavailable] | type[DeadlineExceeded]) -> Iterator[None]:
+def translated(late: type[StoreUnavailable] | type[DeadlineExceeded], address: str = DSN) -> Iterator[None]:
     """Raise the domain's errors for those of the driver and the system.
 
     What the database refuses is raised without its cause, because its details quote the content.
 
     Args:
         late: What a time limit means here: an answer nobody waits for any more, or a write of unknown fate.
+        address: What an operator calls the address of the database.
     """
     try:
         yield
     except HermesMemoryError:
         raise
     except DRIVER_ERRORS as error:
-        translation = domain_error(error, late)
+        translation = domain_error(error, late, address)
         if isinstance(translation, DeliveryRejected):
             raise translation from None
         raise translation from error
@@ -79,21 +91,47 @@ def readable_address() -> Iterator[None]:
     """Tell of an address that the driver cannot read, without quoting it."""
     try:
         yield
-    except ValueError:
+    except (ValueError, IndexError):
         raise ConfigurationError(ADDRESS_MESSAGE) from None
 
 
 def domain_error(
-    error: BaseException, late: type[StoreUnavailable] | type[DeadlineExceeded] = StoreUnavailable
+    error: BaseException,
+    late: type[StoreUnavailable] | type[DeadlineExceeded] = StoreUnavailable,
+    address: str = DSN,
 ) -> HermesMemoryError:
-    """Return the domain's error for one of `DRIVER_ERRORS`. Its message never holds content."""
+    """Return the domain's error for one of `DRIVER_ERRORS`; see `translated`. Its message never holds content."""
+    which = "the database" if address == DSN else f"the database of {address}"
     if isinstance(error, TimeoutError):
-        return late(LATE_MESSAGE)
+        return late(f"{which} {LATE}")
     if isinstance(error, asyncpg.PostgresError):
-        return _server_error(error, late)
+        return _refused_address(error, address) or _server_error(error, late)
     if isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError):
         return _rejected(f"client {type(error).__name__}")  # a value that the driver cannot encode
-    return StoreUnavailable(f"the database cannot be reached ({type(error).__name__})")
+    if isinstance(error, socket.gaierror):
+        return StoreUnavailable(f"there is no host of the name in {address}: check it ({type(error).__name__})")
+    return StoreUnavailable(f"{which} cannot be reached ({type(error).__name__})")
+
+
+def _refused_address(error: asyncpg.PostgresError, address: str) -> HermesMemoryError | None:
+    """Return what a server refuses before it takes any statement, None when it is something else.
+
+    A database or a role may be made yet, so that writes wait for it. A parameter is wrong for good.
+    """
+    state = error.sqlstate or ""
+    name = f"{state} {type(error).__name__}"
+    if state == _NO_DATABASE:
+        return StoreUnavailable(
+            f"the server has no database of the name in {address}: create it, or correct the name ({name})"
+        )
+    if state[:2] == _LOGIN:
+        return StoreUnavailable(
+            f"the server refuses the login in {address}: create the role, or correct role and password, and let "
+            f"pg_hba.conf admit it ({name})"
+        )
+    if state[:2] in _PARAMETER_CLASSES and getattr(error, "severity_en", None) == _FATAL:
+        return ConfigurationError(f"the server refuses a parameter in {address}: take it out or correct it ({name})")
+    return None
 
 
 def _server_error(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, LiteralString
 import asyncpg
 
 from hermes_memory.adapters.postgres.database import ensure_vector, require_server, tighten
-from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, domain_error
+from hermes_memory.adapters.postgres.errors import ADMIN_DSN, DRIVER_ERRORS, domain_error
 from hermes_memory.adapters.postgres.ledger import (
     CREATE_LEDGER,
     NOTE_IN_LEDGER,
@@ -132,7 +132,7 @@ async def _admin(dsn: str, timeout: float) -> AsyncIterator[Connection]:
 
 def _operator_error(error: BaseException) -> HermesMemoryError:
     if not isinstance(error, asyncpg.PostgresError):
-        return domain_error(error)
+        return domain_error(error, address=ADMIN_DSN)
     state = error.sqlstate or ""
     if state == "42501":
         return ConfigurationError("the admin login lacks rights: it must create roles, and schemas in this database")

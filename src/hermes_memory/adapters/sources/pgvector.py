@@ -134,7 +134,7 @@ async def pgvector_source(dsn: str, *, vectors: bool) -> AsyncIterator[PgvectorS
         ConfigurationError: The address cannot be read, or the database holds no such memory.
         StoreUnavailable: It cannot be reached, or breaks off.
     """
-    with translated(StoreUnavailable):
+    with translated(StoreUnavailable, "--dsn (the database to import from)"):
         async with (
             lone_connection("import", timeout=STATEMENT_SECONDS, **connection_arguments(dsn)) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
