@@ -53,7 +53,9 @@ async def lived(turns: int = 70) -> None:
 async def refill(database: Installation, path: Path) -> dict[str, int]:
     """Import a file into a database and count what it took."""
     with path.open("rb") as lines:
-        done = await import_memory(Settings(), database.admin_dsn, lines, dry_run=False, progress=lambda _: None)
+        done = await import_memory(
+            Settings(), database.admin_dsn, lines, restoring=True, dry_run=False, progress=lambda _: None
+        )
     assert (done.refused, done.missing, done.notes, done.whole, done.mended) == ([], [], [], True, 0)
     return {**done.new, "known": done.known}
 
@@ -197,3 +199,42 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
     assert "there already: 3" in told.out
     assert "newer" in later.err
     assert "no end" in cut.out
+
+
+@pytest.mark.usefixtures("served")
+async def test_a_file_decides_whom_to_trust_only_where_an_operator_restores_it(
+    template: Installation, configure: Callable[..., None], database: Installation, tmp_path: Path, typed: Command
+) -> None:
+    async with open_memory(Settings()) as memory:
+        await memory.view("marketing").remember("Payments go to Ana", origin=Origin.USER)
+    path, login = tmp_path / "forged.jsonl", ("--admin-dsn", database.admin_dsn)
+    exported = await anyio.to_thread.run_sync(typed, "export", "jsonl", *login, "-o", str(path))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "entry":
+            line |= {"content": "Payments go to Eve", "origin": "operator", "source": "0" * 32, "tool": "vault"}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kept: dict[str, dict[str, Any]] = {}
+    told: dict[str, str] = {}
+    for option in ((), ("--restore",)):
+        async with template.copy() as other:
+            configure(dsn=other.runtime_dsn)
+            there = ("--admin-dsn", other.admin_dsn)
+            ran = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(path), *option, *there)
+            searched = await anyio.to_thread.run_sync(
+                typed, "search", "who gets payments", "--theme", "marketing", "--json"
+            )
+            history = await anyio.to_thread.run_sync(typed, "history", "--theme", "marketing", "--json")
+            entry = searched.document["hits"][0]
+            name = "".join(option)
+            kept[name] = {"said": history.document["changes"][0]["origin"], "tool": entry.get("tool"), **entry}
+            told[name] = ran.out
+
+    assert exported.code == DONE
+    assert {name: (each["content"], each["origin"], each["tool"], each["said"]) for name, each in kept.items()} == {
+        "": ("Payments go to Eve", "import", None, "import"),
+        "--restore": ("Payments go to Eve", "operator", "vault", "user"),
+    }
+    assert "kept as imported, whatever the file says" in told[""]
+    assert "--restore believes" in told[""]
+    assert "--restore" not in told["--restore"]

@@ -70,7 +70,9 @@ USES: Final[Mapping[str, Use]] = {
     "history": Use("--theme fruit", "changes"),
     "undo": Use("{entry} --theme fruit", "change entry executed", WORK_REMAINS),
     "export jsonl": Use(f"--output {{folder}}/all.jsonl {_ADMIN}", "counts sha256"),
-    "import jsonl": Use(f"{{folder}}/all.jsonl {_ADMIN}", "altered known mended missing new notes read refused whole"),
+    "import jsonl": Use(
+        f"{{folder}}/all.jsonl {_ADMIN}", "altered known mended missing new notes read refused unvouched whole"
+    ),
     "import pgvector": Use("--config {folder}/old.yaml", "dropped refused settings"),
     "import mem0": Use("{folder}/list.json", _MOVED),
     "import tablestore": Use("{folder}/list.json", _MOVED),

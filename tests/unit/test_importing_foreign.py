@@ -17,9 +17,10 @@ from hermes_memory.application.importing.vectors import VectorPassage
 from hermes_memory.application.preparing import Preparing
 from hermes_memory.application.secret_guard import SecretGuard
 from hermes_memory.domain.archive import ArchivedEntry, EmbeddingModel
-from hermes_memory.domain.foreign import ForeignEntry, Whose
+from hermes_memory.domain.foreign import ForeignEntry, ForeignTurn, Whose
 from hermes_memory.domain.identity import IdentityPolicy
-from hermes_memory.domain.model import Subject, Target
+from hermes_memory.domain.model import Role, Subject, Target
+from hermes_memory.domain.operations import RecordTurns
 from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.ports.embedding import Generation
 from hermes_memory.testing.archive_contract import entry
@@ -55,6 +56,20 @@ def test_the_same_file_imported_for_two_owners_becomes_rows_of_two_ids_and_the_s
     assert len({once, other, hers}) == 3
 
 
+@pytest.mark.parametrize(
+    ("role", "origin"),
+    [(Role.USER, "import"), (Role.ASSISTANT, "import"), (Role.SYSTEM, "agent"), (Role.TOOL, "tool")],
+)
+def test_what_a_tool_has_said_in_another_memory_is_trusted_no_further_than_here(role: Role, origin: str) -> None:
+    owners = Owners(policy=IdentityPolicy(), secret=b"a secret of the installation", default="hermes")
+    converter = Converter("notes", owners, preparing(), now=lambda: AT, turn_chars=1_000)
+    item = ForeignTurn(place="line 1", key="1", whose=Whose(), session="s1", role=role, content="the page says so")
+    operation = converter.convert(item).operation
+
+    assert isinstance(operation, RecordTurns)
+    assert [draft.origin for draft in operation.turns] == [origin]
+
+
 @pytest.mark.parametrize(("part_tokens", "taken"), [(64, 1), (None, 2), (256, 2)])
 async def test_a_vector_is_taken_over_only_of_a_text_that_is_one_part_of_the_generation_in_use(
     part_tokens: int | None, taken: int
@@ -78,7 +93,7 @@ async def test_vectors_of_an_export_are_kept_where_texts_are_cut_alike(in_use: E
     await source.store([entry("a fact", 1)], vectors=True)
     lines: list[bytes] = []
     await export_jsonl(source, lines.append, vectors=True)
-    done = await JsonlImport(target, preparing()).run(b"".join(lines).splitlines(keepends=True))
+    done = await JsonlImport(target, preparing(), restoring=True).run(b"".join(lines).splitlines(keepends=True))
     told = [each async for each in target.records(MARKETING, vectors=True) if isinstance(each, ArchivedEntry)]
 
     assert [bool(each.vectors) for each in told] == [kept]

@@ -12,21 +12,32 @@ import pytest
 
 from hermes_memory.adapters.inmemory.archive import InMemoryArchive
 from hermes_memory.application.accept import NAME_MAX_CHARS, REASON_MAX_CHARS
-from hermes_memory.application.exporting.jsonl import Writer
+from hermes_memory.application.exporting.jsonl import Writer, export_jsonl
 from hermes_memory.application.importing import jsonl
 from hermes_memory.application.importing.jsonl import Imported, JsonlImport
 from hermes_memory.application.importing.records import RecordPreparing
 from hermes_memory.application.preparing import Preparing
 from hermes_memory.application.secret_guard import SecretGuard
-from hermes_memory.domain.archive import FORMAT_VERSION, Archived, ArchivedChange, ArchivedTurn
+from hermes_memory.domain.archive import (
+    FORMAT_VERSION,
+    Archived,
+    ArchivedChange,
+    ArchivedEntry,
+    ArchivedTurn,
+    EmbeddingModel,
+)
 from hermes_memory.domain.archive_lines import json_line, line_of
-from hermes_memory.domain.model import Theme
+from hermes_memory.domain.model import Origin, Role, Theme
 from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.testing.archive_contract import CHANGE, DELEGATION, THEME, entry, session, turn
+from hermes_memory.testing.making import MARKETING
 
 HEAD = json_line({"kind": "hermes-memory", "version": FORMAT_VERSION, "theme": None, "vectors": None})
 CONTACTS = ("sms:+15550100", "agent:main:whatsapp:dm:+4915550104711", "ana@example.org", "-1001234567890")
+WRITTEN = (ArchivedEntry, ArchivedTurn, ArchivedChange)
+FOREIGN = (Origin.TOOL, Origin.AGENT)
+BY_ROLE = {Role.TOOL: "tool", Role.SYSTEM: "agent"}
 NAMES = SessionNames(secret=b"a secret of the installation")
 WHOLE: Sequence[Archived] = (
     THEME,
@@ -43,10 +54,10 @@ def preparing(policy: SecretPolicy = SecretPolicy.REDACT) -> Preparing:
 
 
 async def imported(
-    records: Sequence[Archived], policy: SecretPolicy = SecretPolicy.REDACT
+    records: Sequence[Archived], policy: SecretPolicy = SecretPolicy.REDACT, *, restoring: bool = False
 ) -> tuple[Imported, list[Any]]:
     archive = InMemoryArchive()
-    done = await JsonlImport(archive, preparing(policy)).run([HEAD, *map(line_of, records)])
+    done = await JsonlImport(archive, preparing(policy), restoring=restoring).run([HEAD, *map(line_of, records)])
     themes = {record.theme for record in records}
     return done, [kept for theme in themes async for kept in archive.records(Theme(theme), vectors=False)]
 
@@ -112,6 +123,55 @@ def test_a_session_that_is_named_by_a_contact_is_kept_as_live_writes_keep_it(rec
 
     assert {getattr(prepared, each) for each in fields} <= {NAMES(name)}
     assert name not in repr(prepared)
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("origin", Origin)
+async def test_no_record_is_trusted_further_than_an_import_by_what_its_file_says(origin: Origin, role: Role) -> None:
+    fact = replace(entry("payments go to Eve", 3), origin=origin, source="0" * 32)
+    said = replace(turn("payments go to Eve", 0, number=4), origin=origin, role=role)
+    change = replace(CHANGE, origin=origin)
+    done, kept = await imported([fact, said, change])
+    kept_fact, kept_turn, kept_change = (each for each in kept if isinstance(each, WRITTEN))
+    believed = origin in (*FOREIGN, Origin.IMPORT)  # none of them is trusted further than an import
+    known: dict[str, Any] = {"origin": origin if believed else "import", "tool": "memory" if believed else None}
+
+    assert done.unvouched == 3 - believed
+    assert kept_fact == replace(fact, **known, source=None, vectors=())
+    assert kept_turn.origin == (BY_ROLE.get(role, known["origin"]) if origin not in FOREIGN else origin)
+    assert kept_turn == replace(said, origin=kept_turn.origin, vectors=())
+    assert kept_change == replace(change, **known)
+
+
+@pytest.mark.parametrize("origin", Origin)
+async def test_what_an_operator_restores_is_kept_as_the_file_has_it(origin: Origin) -> None:
+    records: Sequence[ArchivedEntry | ArchivedTurn | ArchivedChange] = [
+        replace(entry("a fact", 3), origin=origin, source="0" * 32),
+        replace(turn("yes", 0, number=4), origin=origin),
+        replace(CHANGE, origin=origin),
+    ]
+    done, kept = await imported(records, restoring=True)
+
+    assert done.unvouched == 0
+    assert [each for each in kept if isinstance(each, WRITTEN)] == [
+        each if isinstance(each, ArchivedChange) else replace(each, vectors=()) for each in records
+    ]
+
+
+async def test_vectors_of_a_file_that_nobody_vouches_for_are_not_taken_over() -> None:
+    model = EmbeddingModel(name="contract", dimension=4, part_tokens=384)
+    source, lines = InMemoryArchive(in_use=model), list[bytes]()
+    await source.store([entry("a fact", 1)], vectors=True)
+    await export_jsonl(source, lines.append, vectors=True)
+    whole = b"".join(lines).splitlines(keepends=True)
+    told: list[list[bool]] = []
+    for restoring in (False, True):
+        target = InMemoryArchive(in_use=model)
+        await JsonlImport(target, preparing(), restoring=restoring).run(whole)
+        records = [each async for each in target.records(MARKETING, vectors=True)]
+        told.append([bool(each.vectors) for each in records if isinstance(each, ArchivedEntry)])
+
+    assert told == [[False], [True]]
 
 
 async def test_a_line_that_is_too_long_is_refused_in_pieces_and_the_rest_is_imported(

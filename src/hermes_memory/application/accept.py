@@ -40,6 +40,7 @@ from hermes_memory.domain.operations import (
 )
 from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.domain.sessions import SessionNames
+from hermes_memory.domain.trust import spoken_by
 from hermes_memory.ports.metrics import Happening, Timing
 from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.ports.spool import Spool
@@ -85,14 +86,6 @@ class Said(NamedTuple):
     occurrence: int = 0
     metadata: Mapping[str, object] | None = None
     cleaned: bool = False
-
-
-_SPOKEN_BY = {
-    Role.USER: Origin.USER,
-    Role.ASSISTANT: Origin.ASSISTANT,
-    Role.SYSTEM: Origin.AGENT,
-    Role.TOOL: Origin.TOOL,
-}
 
 
 class Acceptor:
@@ -271,7 +264,7 @@ class Acceptor:
             role=said.role,
             content=text,
             at=accepted_at if said.at is None else moment(said.at),
-            origin=_SPOKEN_BY[said.role],
+            origin=spoken_by(said.role),
             speaker=self.preparing.text(said.speaker, NAME_MAX_CHARS) or None if said.speaker else None,
             occurrence=said.occurrence,
             embed=self._policy.embed == "all" or (self._policy.embed == "substantive_only" and substantive),

@@ -54,6 +54,7 @@ async def import_memory(
     admin_dsn: str | None,
     lines: Iterable[bytes],
     *,
+    restoring: bool = False,
     dry_run: bool,
     progress: Callable[[int], object],
 ) -> Imported:
@@ -67,7 +68,8 @@ async def import_memory(
     async with administered(settings, admin_dsn) as administrator:
         archive = PostgresArchive(administrator, analyze=Analyzer(stem=snowball_stem()).analyze)
         guard = SecretGuard(settings.secret_policy, FileSecretTally(state_folder(settings)))
-        return await JsonlImport(archive, Preparing(guard), dry_run=dry_run, progress=progress).run(lines)
+        work = JsonlImport(archive, Preparing(guard), restoring=restoring, dry_run=dry_run, progress=progress)
+        return await work.run(lines)
 
 
 @asynccontextmanager

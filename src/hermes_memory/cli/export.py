@@ -32,7 +32,7 @@ def register(verbs: Any) -> None:
     home_option(jsonl)
     json_option(jsonl)
     jsonl.add_argument("--theme", metavar="NAME", help="this theme alone")
-    jsonl.add_argument("--vectors", action="store_true", help="with the vectors, which importing need not make again")
+    jsonl.add_argument("--vectors", action="store_true", help="with the vectors, which restoring need not make again")
     jsonl.add_argument(
         "-o",
         "--output",

@@ -32,6 +32,12 @@ def register(verbs: Any) -> None:
     jsonl.add_argument("file", metavar="FILE", help="the file; - reads standard input")
     home_option(jsonl)
     json_option(jsonl)
+    jsonl.add_argument(
+        "--restore",
+        action="store_true",
+        help="the file is an export of a memory of your own: believe it who wrote what, and take over its vectors; "
+        "without, its rows count as imported",
+    )
     jsonl.add_argument("--dry-run", action="store_true", help="read and check the file; store nothing")
     jsonl.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
     jsonl.set_defaults(carry_out=carry_out)
@@ -70,6 +76,7 @@ def _import(settings: Settings, given: argparse.Namespace, lines: Iterable[bytes
                 settings,
                 given.admin_dsn,
                 _counted(lines, progress.advance),
+                restoring=given.restore,
                 dry_run=given.dry_run,
                 progress=lambda _: None,
             )
@@ -92,6 +99,11 @@ def _lines(done: Imported, *, dry_run: bool) -> list[str]:
     ]
     if done.mended:
         lines.append(f"cleaned, or without a secret that they held: {done.mended:,}")
+    if done.unvouched:
+        lines.append(
+            f"kept as imported, whatever the file says of who wrote it and of its vectors: {done.unvouched:,}; "
+            "--restore believes an export of your own"
+        )
     lines += first_of([f"line {each.line}: {neutralise(each.reason)}" for each in done.refused])
     if done.missing:
         lines.append(f"not found after they were stored: {len(done.missing):,} lines; run it again")

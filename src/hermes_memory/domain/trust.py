@@ -6,11 +6,12 @@ that a theme belongs to may do that; what came from elsewhere waits until it is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 from hermes_memory.domain.instructions import looks_like_instruction
-from hermes_memory.domain.model import Caller, Entry, Origin, Row
+from hermes_memory.domain.model import Caller, Entry, Origin, Role, Row
 
 
 class Trust(StrEnum):
@@ -44,15 +45,26 @@ def trust_in(row: Row, caller: Caller) -> Trust:
         return Trust.FOREIGN
     if isinstance(row, Entry) and row.source is not None:
         return Trust.VOUCHED
-    match row.origin:
-        case Origin.USER | Origin.ASSISTANT | Origin.OPERATOR:
-            return Trust.VOUCHED
-        case Origin.IMPORT:
-            return Trust.IMPORTED
-        case Origin.TOOL | Origin.AGENT:
-            return Trust.FOREIGN
-        case _:
-            assert_never(row.origin)
+    return _trust_of(row.origin)
+
+
+def spoken_by(role: Role) -> Origin:
+    """Return who wrote what was said in a role."""
+    return _SPOKEN_BY[role]
+
+
+def imported_as(told: Origin, role: Role | None = None) -> Origin:
+    """Return as whose something is kept that was brought in, and that nobody vouches for.
+
+    Args:
+        told: Who wrote it, as it says itself: it is believed only where it asks for less trust than an import has.
+        role: In which role it was said, if it was; also believed only where that asks for less.
+
+    >>> imported_as(Origin.OPERATOR), imported_as(Origin.USER, Role.TOOL)
+    (<Origin.IMPORT: 'import'>, <Origin.TOOL: 'tool'>)
+    """
+    claims = (told,) if role is None else (told, spoken_by(role))
+    return next((claim for claim in claims if _trust_of(claim) is Trust.FOREIGN), Origin.IMPORT)
 
 
 def shown_unasked(row: Row, caller: Caller, policy: AmbientTrust) -> bool:
@@ -63,3 +75,23 @@ def shown_unasked(row: Row, caller: Caller, policy: AmbientTrust) -> bool:
     if trust is Trust.IMPORTED and policy is AmbientTrust.LABELLED:
         return not looks_like_instruction(row.content)
     return trust is Trust.VOUCHED
+
+
+_SPOKEN_BY: Final[Mapping[Role, Origin]] = {
+    Role.USER: Origin.USER,
+    Role.ASSISTANT: Origin.ASSISTANT,
+    Role.SYSTEM: Origin.AGENT,
+    Role.TOOL: Origin.TOOL,
+}
+
+
+def _trust_of(origin: Origin) -> Trust:
+    match origin:
+        case Origin.USER | Origin.ASSISTANT | Origin.OPERATOR:
+            return Trust.VOUCHED
+        case Origin.IMPORT:
+            return Trust.IMPORTED
+        case Origin.TOOL | Origin.AGENT:
+            return Trust.FOREIGN
+        case _:
+            assert_never(origin)

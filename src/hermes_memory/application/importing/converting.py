@@ -17,6 +17,7 @@ from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import ForeignDelegation, ForeignEntry, ForeignTurn
 from hermes_memory.domain.model import Caller, OperationId, Origin
 from hermes_memory.domain.operations import AddEntry, Operation, RecordDelegation, RecordTurns, Stamp, TurnDraft
+from hermes_memory.domain.trust import imported_as
 
 NAMESPACE: Final = UUID("5f0d3f5e-0a0b-5d0f-9b1e-7f1a6c2d9e41")
 """Of the ids of imported operations."""
@@ -90,7 +91,7 @@ class Converter:
             role=item.role,
             content=content,
             at=stamp.accepted_at if item.at is None else moment(item.at),
-            origin=Origin.IMPORT,
+            origin=imported_as(Origin.IMPORT, item.role),
             occurrence=self._occurrence(item, caller, content),
             metadata=self._preparing.metadata(without_contacts(item.metadata)),
         )

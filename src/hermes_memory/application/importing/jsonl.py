@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
 from hermes_memory.application.exporting.jsonl import END, HEAD
-from hermes_memory.application.importing.records import RecordPreparing
+from hermes_memory.application.importing.records import RecordPreparing, unvouched
 from hermes_memory.application.preparing import Preparing
 from hermes_memory.domain.archive import FORMAT_VERSION, Archived, EmbeddingModel, archived_kind
 from hermes_memory.domain.archive_lines import record_of
@@ -42,6 +42,7 @@ class Imported:
         altered: There before, and changed since the file was written.
         missing: Lines whose record is not to be found after it was stored.
         mended: Records of which a text was cleaned, or a secret taken out.
+        unvouched: Records that say to be worth more than an import, or bring vectors, and were not believed.
         whole: Whether the file's end was there and vouches for all lines before it.
     """
 
@@ -50,6 +51,7 @@ class Imported:
     known: int = 0
     altered: int = 0
     mended: int = 0
+    unvouched: int = 0
     refused: list[Refused] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     whole: bool = False
@@ -70,12 +72,18 @@ class JsonlImport:
         archive: Archive,
         preparing: Preparing,
         *,
+        restoring: bool = False,
         dry_run: bool = False,
         progress: Callable[[int], object] = lambda _: None,
     ) -> None:
-        """Import into `archive`; a `dry_run` reads and checks, and stores nothing."""
+        """Import into `archive`; a `dry_run` reads and checks, and stores nothing.
+
+        Who wrote what is believed when `restoring`, for which an operator vouches: the file is an export of a memory of
+        theirs. Otherwise each record is kept as `unvouched` returns it.
+        """
         self._archive = archive
         self._records = RecordPreparing(preparing)
+        self._restoring = restoring
         self._dry_run = dry_run
         self._progress = progress
         self._digest = hashlib.sha256()
@@ -108,7 +116,7 @@ class JsonlImport:
             raise InvalidInput(f"this version reads exports of version {FORMAT_VERSION}: import it with a newer one")
         self._digest.update(line)
         made_by = _model(head.get("vectors"))
-        if made_by is not None:
+        if made_by is not None and self._restoring:
             self._vectors = made_by == await self._archive.model()
             if not self._vectors:
                 self.done.notes.append(
@@ -166,7 +174,9 @@ class JsonlImport:
             self._refuse(number, str(error))
             return None
         self.done.mended += prepared != record
-        return prepared
+        kept = prepared if self._restoring else unvouched(prepared)
+        self.done.unvouched += kept != prepared
+        return kept
 
     async def _store(self, batch: Sequence[_Line]) -> None:
         """Store a batch; of one that the database refuses, all but the lines that it refuses singly."""

@@ -18,9 +18,12 @@ from hermes_memory.domain.archive import (
 )
 from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.model import Origin, Role
 from hermes_memory.domain.sessions import session_name
+from hermes_memory.domain.trust import imported_as
 
 TEXT_MAX_CHARS: Final = 1_000_000
+_ORIGINS: Final = frozenset(Origin)
 
 
 class RecordPreparing:
@@ -112,6 +115,27 @@ class RecordPreparing:
 
     def _short(self, text: str | None, max_chars: int) -> str | None:
         return None if text is None else self._preparing.text(text, max_chars) or None
+
+
+def unvouched(record: Archived) -> Archived:
+    """Return a record of a file without what the file says to be trusted by: nobody but the file vouches for it.
+
+    It is an import's, unless it says to be worth less; it mirrors no home's notebook; and its vectors, which decide
+    what it is found by, are not taken over.
+    """
+    match record:
+        case ArchivedEntry():
+            origin = imported_as(Origin(record.origin))
+            tool = record.tool if origin == record.origin else None
+            return replace(record, origin=origin, tool=tool, source=None, vectors=())
+        case ArchivedTurn():
+            return replace(record, origin=imported_as(Origin(record.origin), Role(record.role)), vectors=())
+        case ArchivedChange():
+            told = Origin(record.origin) if record.origin in _ORIGINS else Origin.IMPORT
+            origin = imported_as(told)
+            return replace(record, origin=origin, tool=record.tool if origin == record.origin else None)
+        case ArchivedSession() | ArchivedDelegation() | ArchivedTheme():
+            return record
 
 
 def _no_contact(name: str | None, field: str) -> str | None:
