@@ -99,6 +99,9 @@ ISSUED = {
     "Terraform": f"{MIX[:14]}.atlasv1.{MIX[:67]}",
     "Azure": f"abc8Q~{MIX[:34]}",
     "age": f"AGE-SECRET-KEY-1{MIX[:40].upper()}",
+    "PostHog": f"phx_{MIX[:40]}",
+    "ReadMe": f"rdme_{HEX[:60]}",
+    "a wallet": f"xprv{MIX[:80]}{MIX[:27]}",
     "a private key in base64": "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo=",
 }
 
@@ -161,6 +164,23 @@ SURROUNDED = [
     f"JSESSIONID=‹{HEX[:32]}›",
     "Proxy-Authorization: Basic ‹dXNlcjpwYXNz›",
     f"x-vault-token: ‹{MIX[:26]}›",
+    "**password**: ‹hunter2›",
+    "- **Password:** ‹hunter2›",
+    "pw: ‹hunter2›",
+    "PW=‹hunter2›",
+    "wachtwoord: ‹hunter2›",
+    "كلمة السر: ‹hunter2›",
+    "şifre: ‹hunter2›",
+    "Passwort für den Server: ‹Sommer2024!x›",
+    "the password for bob@db.example.com = ‹hunter2›",
+    "I set the root password to ‹hunter2› yesterday",
+    "密码是‹hunter2›",
+    "パスワードは‹hunter2›です",
+    "비밀번호는 ‹hunter2›",
+    '{"name": "DB_PASSWORD", "value": "‹hunter2›"}',
+    '<add key="DbPassword" value="‹hunter›" />',
+    "- name: DB_PASSWORD\n  value: ‹hunter2›",
+    "Private-Lines: 2\n‹AAAAIDxQ7u\n9f3k+/==\n›Private-MAC: 00",
 ]
 
 LOOK_ALIKES = [
@@ -243,6 +263,15 @@ LOOK_ALIKES = [
     'docker run --user="www-data:www-data" image',
     "curl -fsSLu http://host:8080/x",
     "tool -u http://host:8080/x",
+    "docker run --user app:app img",
+    "if password == other:",
+    "secret_ballotwithaverylongname",
+    "name: token\n  value: ${TOKEN}",
+    "the name of the token and its value: see the wiki",
+    "password to app-01 from the vault",
+    "Password for the demo: ask Ana",
+    "git checkout feature/task-sk-roadmap-for-the-next-quarter",
+    "密码是保密的",
 ]
 
 
@@ -254,6 +283,16 @@ def test_a_token_is_taken_out_wherever_it_stands(token: str) -> None:
         assert result.text.startswith(f"{before}[redacted:")
         assert result.text.endswith(f"]{after}")
         assert result.count == 1
+
+
+@pytest.mark.parametrize("around", ["_‹›_", "__‹›__", "**‹›**", "x-‹›", "sess_‹›", "backup-‹›.csv"])
+@pytest.mark.parametrize("token", [ISSUED["GitHub, personal"], ISSUED["Stripe"], ISSUED["an access key of AWS"]])
+def test_a_token_is_taken_out_of_emphasis_and_of_a_name(token: str, around: str) -> None:
+    before, after = around.split("‹›")
+    result = redact(f"see {before}{token}{after} there")
+
+    assert result.count == 1
+    assert token not in result.text
 
 
 @pytest.mark.parametrize("token", [f"ghp_{MIX * 4}", f"pat-na1-01234567-89ab-cdef-0123-456789abcdef{ISSUED['npm']}"])
@@ -362,6 +401,9 @@ def _work(read: Callable[[str], object], unit: str) -> Callable[[int], Callable[
         "eyJabcdefgh.", "access_token$production$", "123456789:", "M" + "a" * 22 + ".", "thin:a/", "api key ",
         "-p ", "pass:",
         "xoxb-", "ya29.", "ghp_ghp_", ".atlasv1.", "Q~", "secret=", "\u0130password=", "key=",
+        "a-", "_ghp_", "name: token\n", "key=token,", "private-lines: 2\nab\n", "password for a ",
+        "set the password to ",
+        "密码是", "password**:**", "pw",
     ],
 )  # fmt: skip
 def test_no_repetition_makes_the_search_slower_than_linear(unit: str) -> None:

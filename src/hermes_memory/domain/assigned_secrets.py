@@ -95,6 +95,7 @@ def _stands_for_nothing(value: str, match: re.Match[str]) -> bool:
         or names.PLACEHOLDER.fullmatch(value) is not None
         or value.lower() == name.lower()
         or _names_another(value)
+        or ("==" in match["sign"] and _IDENTIFIER.fullmatch(value.rstrip(":")) is not None)
         or (match.lastgroup == "bare" and names.CODE.fullmatch(match["bare"]) is not None)
         or (name.lower() == "pwd" and value.startswith(_PATHS))
     )

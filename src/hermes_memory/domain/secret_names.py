@@ -10,7 +10,8 @@ from typing import Final
 
 ACCESS_WORDS: Final = (
     *("password", "passwort", "passwd", "passphrase", "pwd", "kennwort", "mot de passe", "contraseña", "senha"),
-    *("hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
+    *("hasło", "heslo", "wachtwoord", "lösenord", "adgangskode", "salasana", "jelszó", "şifre", "mật khẩu"),
+    *("пароль", "كلمة السر", "كلمة المرور", "סיסמה", "密码", "密碼", "パスワード", "비밀번호"),
 )
 """How a password is called, in lower case."""
 ACCESS: Final = rf"{'|'.join(ACCESS_WORDS)}|(?<=[_-])pass"
@@ -22,7 +23,8 @@ _OWNERS_IN_ONE_WORD: Final = (
 """What is written in one word with "pass". There is no compass, bypass or trespass among them."""
 _OWNED: Final = rf"(?:{_OWNERS_IN_ONE_WORD})pass"
 _ALONE: Final = r"(?<![^\W_])pass"
-_ASSIGNED: Final = rf"{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}(?=[0-9_]{{0,3}}(?:\\?[\"'`]|=[^\s=])))"
+_SHORT: Final = r"(?<![^\W_])pw"
+_ASSIGNED: Final = rf"{ACCESS}|{_OWNED}|{_SHORT}|(?P<lone>{_ALONE}(?=[0-9_]{{0,3}}(?:\\?[\"'`]|=[^\s=])))"
 """In speech "pass" alone is no password: only with its sign right behind it, or in quotes."""
 _KEY_OWNERS: Final = (
     "access|account|admin|app|application|auth|client|deploy|encryption|hmac|host|jwt|license|master|private|root"
@@ -34,7 +36,7 @@ _KEYS: Final = (
 )
 NAME_ENDINGS: Final = (
     *ACCESS_WORDS,
-    *("pass", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
+    *("pass", "pw", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
     *("phpsessid", "jsessionid", "connect.sid", "authorization", "auth"),
 )
 """In lower case: how every name ends that `ASSIGNMENT` and `NAME` know, and some others."""
@@ -43,7 +45,7 @@ BLANKS: Final = f" \t{_UNUSUAL_BLANKS}"
 """What parts words within a line: some of it is not seen."""
 BLANK: Final = f"[{BLANKS}]"
 """The pattern of one of them."""
-NAME_TAIL: Final = " \t0123456789_\"'`]\\" + _UNUSUAL_BLANKS
+NAME_TAIL: Final = " \t0123456789_\"'`*]\\" + _UNUSUAL_BLANKS
 """What may stand between such a name and its sign."""
 LONGEST_ENDING: Final = 64
 """Characters before a sign in which the end of a name with its tail is looked for."""
@@ -53,15 +55,15 @@ _VALUE: Final = (
     r"|\\?[\"'](?P<open>[^\s\"'\\]{1,4096})|(?P<bare>[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
 )
 ASSIGNMENT: Final = re.compile(
-    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?"
+    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?\*{{0,2}}"
     rf"(?P<sign>{BLANK}{{0,8}}(?:=>|:=){BLANK}{{0,8}}|{BLANK}{{1,8}}={{1,3}}{BLANK}{{1,8}}"
-    rf"|{BLANK}{{0,8}}={{1,3}}(?![{BLANKS}=])|{BLANK}{{0,8}}[:：]{BLANK}{{0,8}})"
+    rf"|{BLANK}{{0,8}}={{1,3}}(?![{BLANKS}=])|{BLANK}{{0,8}}[:：]\*{{0,2}}{BLANK}{{0,8}})"
     rf"{_VALUE}",
     re.IGNORECASE,
 )
 """A secret's name with the value given to it: in code, configuration, JSON, connection strings or speech."""
 NAME: Final = re.compile(
-    rf"(?:(?P<password>{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
+    rf"(?:(?P<password>{ACCESS}|{_OWNED}|{_SHORT}|(?P<lone>{_ALONE}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
     r"[0-9_]{0,3}\Z",
     re.IGNORECASE,
 )

@@ -59,7 +59,19 @@ _NETRC: Final = _shape(
     rf"password\s{{1,16}}(?P<alone>[^\s]{{1,256}})"
     rf"(?=(?:[ \t]{{1,8}}(?:login|account)[ \t]{{1,8}}[^\s]{{1,256}})?[ \t]{{0,8}}(?![^{_LINE_ENDS}])|[ \t]{{1,8}}#)",
 )
-SPANNING: Final = (_NETRC,)
+_PAIR: Final = _shape(
+    "secret",
+    "value",
+    r"(?:name|key)\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?[\w.-]{0,64}"
+    r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)\\?[\"']?[ \t]{0,4},?\s{0,32}(?<![\w.-])"
+    r"\\?[\"']?value\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?P<secret>[^\s\"'<>\\]{1,4096})",
+)
+_PUTTY: Final = _shape(
+    "private-key",
+    "private-lines:",
+    r"private-lines:[ \t]{0,4}[0-9]{1,4}\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)){1,400}+)",
+)
+SPANNING: Final = (_NETRC, _PAIR, _PUTTY)
 """The surroundings that may span lines."""
 
 CONTEXTS: Final = (
@@ -125,9 +137,9 @@ CONTEXTS: Final = (
     _shape(
         "password",
         "-u --user",
-        r"(?<![\w-])(?:-u[ \t]{1,4}|--(?:proxy-)?user(?:[ \t]{1,4}|="
+        r"(?<![\w-])(?:-u[ \t]{1,4}|--(?:proxy-)?user(?:[ \t]{1,4}|=)"
         # A user and the group of the same name, which a container is run as.
-        r"(?![\"']?([^\s:\"']{1,128}):\1(?![^\s\"']))))[\"']?[^\s:\"'/\[]{1,128}:"
+        r"(?![\"']?([^\s:\"']{1,128}):\1(?![^\s\"'])))[\"']?[^\s:\"'/\[]{1,128}:"
         r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
         re.NOFLAG,
     ),
@@ -175,6 +187,20 @@ CONTEXTS: Final = (
         rf"(?P<secret>{_SPOKEN_VALUE})",
     ),
     _shape(
+        "password",
+        " ".join(word for word in ACCESS_WORDS if " " not in word),
+        rf"(?:{ACCESS})[ \t]{{1,4}}(?:for|of|für|von|vom|zum|para|de|del|pour|du|per|для|от|voor|till)"
+        rf"(?:[ \t]{{1,4}}[\w@./'’-]{{1,40}}){{1,5}}?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"'“]?(?P<secret>{_SPOKEN_VALUE})"
+        rf"|(?<!\w)(?:set|changed?|reset)[ \t]{{1,4}}(?:[\w@.'’-]{{1,40}}[ \t]{{1,4}}){{0,4}}(?:{ACCESS})[ \t]{{1,4}}"
+        rf"to[ \t]{{1,4}}[\"'“]?(?P<set>{_SPOKEN_VALUE})",
+    ),
+    _shape(
+        "password",
+        "密码 密碼 パスワード 비밀번호",
+        r"(?:(?:密码|密碼)[ \t]{0,2}(?:是|为|為|改成|改为|改為)|パスワード[ \t]{0,2}は|비밀번호(?:는|가|은))"
+        r"[ \t]{0,2}(?P<secret>(?=[!-~]{0,64}[0-9])(?=[!-~]{0,64}[A-Za-z])[!-~]{5,128})",
+    ),
+    _shape(
         "seed-phrase",
         "phrase mnemonic words",
         r"(?:(?:seed|mnemonic|recovery)[ \t](?:phrase|words)|mnemonic)[\"']?[ \t]{0,4}(?:is|are|:|=)[ \t]{0,4}[\"']?"
@@ -182,13 +208,16 @@ CONTEXTS: Final = (
     ),
 )
 
-_HINTS: Final = ("pass", "pwd", "kennwort", "senha", "bearer", "phrase", "mnemonic", "words")
+_HINTS: Final = (
+    *("pass", "pwd", "kennwort", "senha", "heslo", "wachtwoord", "adgangskode", "salasana"),
+    *("bearer", "phrase", "mnemonic", "words"),
+)
 _HINTS_BY_MARK: Final = (
-    (":", ("auth", "43", ":*:")),
+    (":", ("auth", "43", ":*:", "value", "private-lines")),
     ("-", ("--", "-u", "curl", "mysql", "redis", "docker")),
     ("'", ("identified",)),
     ("/", ("hook", "with/key", "open-apis")),
-    ("=", ("auth", "cookie", "sig", "key=", "code=", "basic")),
+    ("=", ("auth", "value", "cookie", "sig", "key=", "code=", "basic")),
     ("@", ("://", "thin:")),
     ("<", ("</",)),
 )

@@ -37,6 +37,11 @@ _END: Final = r"(?![A-Za-z0-9])"
 _HEX32: Final = rf"[0-9a-fA-F]{{32}}{_END}"
 _UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
+_WITHIN_A_NAME: Final = "(?<![A-Za-z0-9])"
+_ALONE: Final = r"(?<![\w-])"
+"""Where a token begins: also behind the dash or underscore of a name that it is a part of, or of emphasis. One whose
+prefix is no more than a word or two letters begins a run of its own."""
+
 _REST_OF_RUN: Final = r"[\w-]*+"
 """What follows without a boundary goes with a token: it may be the end of a longer one, and hides none that is left."""
 
@@ -82,7 +87,8 @@ _PREFIXED: Final = (
     ("cloud-token", "AKID", rf"{_ALNUM}{{32}}{_END}"),
     ("cloud-token", "dt0c01. dt0s16.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     ("cloud-token", "nfp_ napi_ pscale_tkn_ pscale_pw_ pscale_oauth_ sbp_ sb_secret_ pul-", r"[\w-]{20,128}"),
-    ("service-token", "lin_api_ lin_oauth_ ntn_ secret_ cfpat-", rf"{_ALNUM}{{20,128}}"),
+    ("service-token", "lin_api_ lin_oauth_ ntn_ cfpat-", rf"{_ALNUM}{{20,128}}"),
+    ("service-token", "secret_", rf"(?=[A-Za-z]{{0,64}}[0-9]){_ALNUM}{{20,128}}"),
     ("service-token", "glsa_ glc_", r"[A-Za-z0-9_+/=]{20,1024}"),
     ("service-token", "ATATT3 ATCTT3 ATBB", r"[\w=-]{20,512}"),
     ("service-token", "figd_ figu_ PMAK- tskey- CCIPAT_ CCIPRJ_ bkua_ bkaj_ tfp_ CFPAT-", r"[\w-]{16,256}"),
@@ -93,6 +99,8 @@ _PREFIXED: Final = (
     ("service-token", "AKCp", rf"{_ALNUM}{{60,80}}"),
     ("service-token", "ops_eyJ", r"[\w+/=-]{40,4096}"),
     ("service-token", "pat-na1- pat-eu1-", _UUID),
+    ("service-token", "phx_ rdme_", rf"{_ALNUM}{{20,128}}"),
+    ("wallet-key", "xprv yprv zprv tprv", rf"{_ALNUM}{{100,120}}{_END}"),
     ("service-token", "sl.u. sl.B", r"[\w-]{60,2048}"),
     ("payment-token", "sq0atp- sq0csp-", r"[\w-]{20,64}"),
     ("payment-token", "EAAA", r"[\w-]{56,64}(?![\w-])"),
@@ -101,6 +109,8 @@ _PREFIXED: Final = (
     ("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{20,80}"),
     ("private-key", "LS0tLS1CRUdJTi", r"(?!BDRVJU|BQVUJMSUMg)[A-Za-z0-9+/=]{20,65536}"),
 )
+
+_BEGIN_ALONE: Final = frozenset(["key-", "AC", "SK", "cio", "oy2", "secret_", "1//0", "EAAA", "EAAC", "LTAI", "AKID"])
 
 # Kind, what stands within, the whole.
 _INNER: Final = (
@@ -116,7 +126,8 @@ _INNER: Final = (
 def _shapes() -> Iterator[TokenShape]:
     for kind, prefixes, rest in _PREFIXED:
         names = tuple(prefixes.split())
-        pattern = rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))}){rest}{_REST_OF_RUN}"
+        start = _ALONE if _BEGIN_ALONE.intersection(names) else _WITHIN_A_NAME
+        pattern = rf"{start}(?:{'|'.join(map(re.escape, names))}){rest}{_REST_OF_RUN}"
         yield TokenShape(kind=kind, literals=names, prefixed=True, pattern=re.compile(pattern, re.ASCII))
     for kind, within, whole in _INNER:
         pattern = f"{whole}{_REST_OF_RUN}"
@@ -126,6 +137,7 @@ def _shapes() -> Iterator[TokenShape]:
 TOKENS: Final = tuple(_shapes())
 """In the order in which they are looked for: the narrower of two that may overlap comes first."""
 
+_INNER_SIGNS: Final = ("-", "_")
 _SEGMENT: Final = re.compile(r"[\w-]+", re.ASCII)
 """What stands between two places where a token may begin."""
 
@@ -165,4 +177,17 @@ def _any_begins(runs: str) -> bool:
         heads = _HEADS.get(segment[0])
         if heads is not None and segment.startswith(heads):
             return True
+        for sign in _INNER_SIGNS:
+            if sign in segment and _begins_within(segment, sign):
+                return True
+    return False
+
+
+def _begins_within(segment: str, sign: str) -> bool:
+    at = segment.find(sign) + 1
+    while 0 < at < len(segment):
+        heads = _HEADS.get(segment[at])
+        if heads is not None and segment.startswith(heads, at):
+            return True
+        at = segment.find(sign, at) + 1
     return False
