@@ -9,6 +9,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -23,7 +24,7 @@ from tests.support.agents import eventually
 from tests.support.command import COMMAND, Ran, command, in_process
 from tests.support.gate import Gate
 from tests.support.postgres_store import Installation
-from tests.support.verbs import HOMELESS, READS_NO_SETTINGS, USES, leaves
+from tests.support.verbs import HOMELESS, MAKES_HOME, READS_NO_SETTINGS, USES, leaves
 
 VERBS = dict(leaves(command_parser()))
 TABLE = {name: use for name, use in USES.items() if not use.tried}
@@ -158,6 +159,26 @@ def test_no_number_below_its_range_is_taken(stand: dict[str, str], capsys: pytes
     assert capsys.readouterr().out == ""
 
 
+def test_no_verb_that_only_looks_or_takes_away_makes_a_home_where_a_name_was_mistyped(
+    environment: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment.setenv("HERMES_HOME", str(tmp_path / "typo"))
+    stand = {"folder": str(tmp_path), "entry": "00000000-0000-0000-0000-000000000000"}
+    codes = {
+        name: in_process(*name.split(), *use.arguments.format(**stand, admin="", role="").split())
+        for name, use in TABLE.items()
+        if name not in READS_NO_SETTINGS | MAKES_HOME and "{admin}" not in use.arguments
+    }
+    keys = "telegram:1", "telegram:2", "--admin-dsn", "postgresql://nobody@127.0.0.1:9/nowhere"
+    codes["subjects merge"] = in_process("subjects", "merge", *keys)
+    told = capsys.readouterr()
+
+    assert len(codes) > 10
+    assert {name: code for name, code in codes.items() if code != USAGE} == {}
+    assert (told.out + told.err).count("there is no Hermes home") >= len(codes)
+    assert not (tmp_path / "typo").exists()
+
+
 def test_wrong_settings_end_every_verb_with_their_own_code(
     home: Path, configure: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +212,26 @@ def test_who_interrupts_a_verb_that_waits_gets_one_line_and_the_code_for_it(
         told = [_interrupted(gate, process) for gate, process in running]
 
     assert told == [("hermes-memory: interrupted\n", INTERRUPTED)] * len(running)
+
+
+INTERRUPTED_WHILE_LOADING = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "pydantic":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+(command,) = __import__("importlib.metadata").metadata.entry_points(group="console_scripts", name="hermes-memory")
+sys.exit(command.load()())
+"""
+
+
+def test_who_interrupts_the_command_while_it_loads_gets_the_same_line_and_code(home: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED_WHILE_LOADING], capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stderr) == (INTERRUPTED, "hermes-memory: interrupted\n")
 
 
 def _started(*arguments: str) -> subprocess.Popen[str]:

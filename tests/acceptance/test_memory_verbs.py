@@ -250,7 +250,12 @@ def test_bash_completes_verbs_options_choices_and_files(home: Path, tmp_path: Pa
     assert offered("search", "--as") == {"--as-of"}
     assert {"bash", "zsh", "fish"} <= offered("completion", "")
     assert {"both", "entries", "turns"} <= offered("search", "--kinds", "")
-    assert "settings.json" in offered("config", "check", "set")
+    assert {"local", "quality", "ollama"} <= offered("setup", "--embedder", "")
+    (tmp_path / "seat").mkdir()
+    for verb in (("config", "check"), ("import", "jsonl"), ("import", "mem0"), ("import", "markdown")):
+        assert "settings.json" in offered(*verb, "set")
+    assert {"seat"} <= offered("import", "markdown", "sea")
+    assert offered("stats", "--hermes-home", "se") == {"seat"}
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

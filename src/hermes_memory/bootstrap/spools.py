@@ -17,6 +17,7 @@ from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, InvalidInput
 from hermes_memory.ports.spool import SpoolStatus
 from hermes_memory.settings import Settings
+from hermes_memory.settings.homes import require_home
 
 STATE_FOLDER: Final = "hermes-memory"
 
@@ -85,8 +86,7 @@ def existing_spool(settings: Settings, destination: str | None = None) -> Sqlite
 
 
 def _require(settings: Settings, destination: str | None) -> None:
-    if not settings.home.is_dir():
-        raise ConfigurationError(f"there is no Hermes home at {settings.home}: name it with --hermes-home")
+    require_home(settings.home)
     _require_owner(settings.home, spool_folder(settings))
     if destination is not None and destination not in destinations(settings):
         known = ", ".join(destinations(settings)) or "none"

@@ -28,7 +28,7 @@ def register(verbs: Any) -> None:
     parser.add_argument("--target", default="memory", help="memory or user; default: %(default)s")
     parser.add_argument("--metadata", action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
     parser.add_argument("--sync", action="store_true", help="wait until the database has it")
-    parser.set_defaults(carry_out=carry_out)
+    parser.set_defaults(carry_out=carry_out, makes_home=True)
 
 
 def carry_out(given: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from hermes_memory.cli.spool_checks import other_spools, spool_findings
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
 from hermes_memory.hermes.interpreters import detect_name_clash, interpreter_of_hermes
 from hermes_memory.settings import Settings
+from hermes_memory.settings.homes import require_home
 
 PROBE: Final = "The meeting is on Tuesday."
 
@@ -28,6 +29,7 @@ async def examine(home: Path, wait: float) -> Sequence[Finding]:
     findings = [*_installation(home)]
     try:
         settings = Settings(home=home)
+        require_home(settings.home)
     except HermesMemoryError as error:
         return [*findings, Finding(check="settings", level=Level.ERROR, message=str(error))]
     findings.append(_ok("settings", f"{_store(settings)}; embedder {settings.embedder}; home {settings.home}"))

@@ -25,6 +25,7 @@ from hermes_memory.domain.model import Subject
 from hermes_memory.domain.subject_keys import subject_of_key
 from hermes_memory.settings import Settings
 from hermes_memory.settings.effective import settings_at
+from hermes_memory.settings.homes import require_home
 
 Answer = TypeVar("Answer")
 FROM_INPUT: Final = "-"
@@ -203,12 +204,21 @@ def wait_option(parser: argparse.ArgumentParser, *, default: float) -> None:
 
 
 def settings_for(given: argparse.Namespace) -> Settings:
-    """Read the settings of the home that was named.
+    """Read the settings of the home that was named, which is there unless the verb makes it or can do without.
 
     Raises:
-        ConfigurationError: A setting is wrong.
+        ConfigurationError: A setting is wrong, or there is no such home.
     """
-    return settings_at(given.hermes_home)
+    settings = settings_at(given.hermes_home)
+    if not (getattr(given, "makes_home", False) or _needs_no_home(given, settings)):
+        require_home(settings.home)
+    return settings
+
+
+def _needs_no_home(given: argparse.Namespace, settings: Settings) -> bool:
+    """Tell whether all is in an operator's database. People are named by the secret, which a home keeps."""
+    people = any(getattr(given, name, None) for name in ("subject", "to_subject", "key"))
+    return bool(getattr(given, "admin_dsn", None)) and (settings.subject_secret is not None or not people)
 
 
 def subject_named(key: str, settings: Settings) -> Subject:

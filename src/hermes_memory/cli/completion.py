@@ -11,6 +11,8 @@ from hermes_memory.cli.common import json_option, print_json
 from hermes_memory.cli.exits import DONE
 
 SHELLS: Final = ("bash", "zsh", "fish")
+_FILES: Final = frozenset({"FILE", "HOME"})
+"""What an argument is called that takes a file or a directory, `-` or something else of its own."""
 
 
 def register(verbs: Any) -> None:
@@ -36,8 +38,11 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
     import shtab  # noqa: PLC0415 - the host imports this module at every start
 
     for action in _actions(parser):
-        if action.type is Path:
-            action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
+        if action.metavar == "DIR":
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        elif action.type is Path or action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        action.choices = action.choices or getattr(action, "offers", None)
     script: str = shtab.complete(parser, shell=shell)
     return script
 

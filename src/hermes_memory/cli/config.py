@@ -12,6 +12,7 @@ from hermes_memory.cli.effective import setting_lines, setting_payload
 from hermes_memory.cli.exits import DONE, USAGE
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.settings.effective import EffectiveSetting, effective_settings
+from hermes_memory.settings.homes import require_home
 from hermes_memory.settings.names import nearest
 from hermes_memory.settings.refusals import Problem, UnusableSettings
 
@@ -40,6 +41,7 @@ def register(verbs: Any) -> None:
 def _show(given: argparse.Namespace) -> int:
     """Print the settings."""
     settings, found = effective_settings(given.hermes_home)
+    require_home(settings.home)
     shown = _chosen(found, given.key)
     if given.as_json:
         print_json({"home": settings.home, "settings": list(map(setting_payload, shown))})

@@ -90,7 +90,9 @@ def _add(sources: Any, name: str, help_text: str, opens: Opens) -> argparse.Argu
     home_option(parser)
     json_option(parser)
     parser.add_argument("--dry-run", action="store_true", help="read everything and count; store nothing")
-    parser.set_defaults(carry_out=_carry_out, opens=opens, model=None, subject=None, theme=HOST_WORKSPACE)
+    parser.set_defaults(
+        carry_out=_carry_out, makes_home=True, opens=opens, model=None, subject=None, theme=HOST_WORKSPACE
+    )
     return parser
 
 

@@ -30,7 +30,7 @@ def register(verbs: Any) -> None:
         help="hash partitions, 1 to 256; heeded the first time only",
     )
     parser.add_argument("--read-policy", choices=[policy.value for policy in ReadPolicy], help="who reads whom")
-    parser.set_defaults(carry_out=carry_out)
+    parser.set_defaults(carry_out=carry_out, makes_home=True)
 
 
 def carry_out(given: argparse.Namespace) -> int:

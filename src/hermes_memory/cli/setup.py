@@ -43,13 +43,15 @@ def register(verbs: Any) -> None:
         help="login that may make roles and the schema; makes the role that --dsn names, with its password",
     )
     for field in get_config_schema():
-        parser.add_argument(
+        answer = parser.add_argument(
             f"--{field['key'].replace('_', '-')}",
             dest=f"answer_{field['key']}",
             type=str,  # a blank answer takes the setting out
             metavar="URL" if field.get("secret") else "VALUE",
             help=_help_of(field),
         )
+        # For the completion alone: a blank answer is one too, and the settings say best what is wrong with another.
+        answer.offers = field.get("choices")
     parser.add_argument(
         "--set", dest="others", action="append", default=[], metavar="KEY=VALUE", help="any other setting; repeatable"
     )
@@ -66,6 +68,7 @@ def carry_out(given: argparse.Namespace) -> int:
     kept = set_up(home, _answers(given), terminal, own_database=bool(given.admin_dsn))
     lines = [*_kept_lines(home, kept), *_outranked(kept)]
     settings = Settings(home=home)
+    settings.home.mkdir(parents=True, exist_ok=True)
     migration = _migrate(settings, given.admin_dsn or _asked_admin_dsn(settings, kept, terminal))
     findings = () if given.no_verify else _verify(home, given.wait)
     code = exit_code(findings)

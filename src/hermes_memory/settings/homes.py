@@ -29,3 +29,15 @@ def home_at(home: object) -> Path:
         return Path(named).expanduser()
     except RuntimeError as error:
         raise ConfigurationError("home: there is no such user, so no such directory") from error
+
+
+def require_home(home: Path) -> None:
+    """Make sure that a home is there: whoever only looks makes none where a name was mistyped.
+
+    Raises:
+        ConfigurationError: There is no such directory.
+    """
+    if not home.is_dir():
+        raise ConfigurationError(
+            f"there is no Hermes home at {home}: name it with --hermes-home, or make the directory for a new one"
+        )
