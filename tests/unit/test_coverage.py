@@ -20,11 +20,11 @@ BESIDE = {-1: 0.7, -2: 0.5, 1: 0.35}
 
 def row(held: int, place: tuple[int, int] | None = None, *, length: int = 20) -> Found:
     counts = {lexeme: 1 for index, lexeme in enumerate(STATISTICS.lexemes) if held >> index & 1}
-    return Found(bm25(counts, length, STATISTICS), held, place)
+    return (bm25(counts, length, STATISTICS), held, place)
 
 
 def test_a_row_of_average_length_holds_the_share_of_its_words() -> None:
-    launch, date, both, none = coverage([row(LAUNCH), row(DATE), row(BOTH), Found(None, 0, None)], STATISTICS, BESIDE)
+    launch, date, both, none = coverage([row(LAUNCH), row(DATE), row(BOTH), (None, 0, None)], STATISTICS, BESIDE)
 
     assert launch == pytest.approx((SHARE,) * 3)
     assert date == pytest.approx((1 - SHARE,) * 3)
@@ -55,7 +55,7 @@ def test_a_neighbour_of_no_weight_adds_nothing() -> None:
 
 
 def test_of_a_row_whose_words_are_not_known_the_score_counts_and_lends_nothing() -> None:
-    unknown, beside = coverage([Found(0.4 * BEST, 0, (1, 1)), row(DATE, (1, 2))], STATISTICS, BESIDE)
+    unknown, beside = coverage([(0.4 * BEST, 0, (1, 1)), row(DATE, (1, 2))], STATISTICS, BESIDE)
 
     assert unknown.own == pytest.approx(0.4)
     assert beside.around == beside.own
@@ -64,7 +64,7 @@ def test_of_a_row_whose_words_are_not_known_the_score_counts_and_lends_nothing()
 def test_a_question_of_no_words_covers_nothing() -> None:
     empty = QueryStatistics(lexemes=(), documents=3, average_length=4.0, frequencies={})
 
-    assert coverage([Found(None, 0, (1, 1)), Found(1.0, 0, None)], empty, BESIDE) == [(0, 0, 0), (0, 0, 0)]
+    assert coverage([(None, 0, (1, 1)), (1.0, 0, None)], empty, BESIDE) == [(0, 0, 0), (0, 0, 0)]
 
 
 scores = st.one_of(st.none(), st.floats(-2, 60), st.just(math.nan), st.just(math.inf))
@@ -74,9 +74,7 @@ scores = st.one_of(st.none(), st.floats(-2, 60), st.just(math.nan), st.just(math
 def test_surroundings_never_take_anything_away_and_nothing_exceeds_all(
     found: list[tuple[float | None, int, bool]],
 ) -> None:
-    rows = [
-        Found(score, held, (held % 2, number) if said else None) for number, (score, held, said) in enumerate(found)
-    ]
+    rows = [(score, held, (held % 2, number) if said else None) for number, (score, held, said) in enumerate(found)]
 
     for covered in coverage(rows, STATISTICS, BESIDE):
         assert 0 <= covered.own <= covered.around <= 1

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from hermes_memory.domain.bm25 import QueryStatistics, bm25
 from hermes_memory.domain.coverage import mask_of
 from hermes_memory.domain.lexemes import Analyzer, indexed_row
-from hermes_memory.domain.model import Row, RowId
+from hermes_memory.domain.model import Row, RowId, Turn
 
 ROWS_KEPT: Final = 8_192
 
@@ -21,10 +21,13 @@ class OwnScore(NamedTuple):
     held: int
 
 
+NO_WORDS: Final = OwnScore(0.0, 0)
+
+
 class OwnScores:
     """Scores rows by BM25. What a row holds is remembered, because analysing costs more than all the rest.
 
-    Of its text only the hash is, which tells whether it is another one by now.
+    Of what is indexed of it only the hash is, which tells whether it is another text by now.
     """
 
     def __init__(self, analyzer: Analyzer) -> None:
@@ -33,11 +36,14 @@ class OwnScores:
 
     def score(self, row: Row, statistics: QueryStatistics) -> OwnScore:
         """Return the BM25 score of a row for a query, and which of its lexemes it holds."""
-        text = indexed_row(row)
-        known, indexed = self._analysed.get(row.id), hash(text)
+        known = self._analysed.get(row.id)
+        indexed = hash((row.content, row.at, row.speaker if isinstance(row, Turn) else None))
         if known is None or known[0] != indexed:
-            lexemes = self._analyzer.analyze(text)
+            lexemes = self._analyzer.analyze(indexed_row(row))
             known = self._analysed[row.id] = (indexed, Counter(lexemes), len(lexemes))
             while len(self._analysed) > ROWS_KEPT:
                 self._analysed.popitem(last=False)
-        return OwnScore(bm25(known[1], known[2], statistics), mask_of(map(known[1].__contains__, statistics.lexemes)))
+        _, words, length = known
+        if words.keys().isdisjoint(statistics.lexemes):
+            return NO_WORDS
+        return OwnScore(bm25(words, length, statistics), mask_of(map(words.__contains__, statistics.lexemes)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from hermes_memory.domain.errors import InvalidInput
@@ -30,6 +30,7 @@ class QueryStatistics:
         documents: Number of texts searched in, at least 0.
         average_length: Mean number of lexemes in them, with repetition.
         frequencies: In how many of them a lexeme occurs; a missing lexeme occurs in none.
+        weights: The idf of each of the query's lexemes, in their order.
 
     Raises:
         InvalidInput: A number is negative or not finite.
@@ -39,10 +40,12 @@ class QueryStatistics:
     documents: int
     average_length: float
     frequencies: Mapping[str, int]
+    weights: Mapping[str, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.documents < 0 or not (math.isfinite(self.average_length) and self.average_length >= 0):
             raise InvalidInput("document statistics cannot be negative", field="documents")
+        object.__setattr__(self, "weights", {lexeme: self.idf(lexeme) for lexeme in self.lexemes})
 
     def idf(self, lexeme: str) -> float:
         """Return the weight of a lexeme: high for a rare one, above 0 for every one."""
@@ -53,7 +56,7 @@ class QueryStatistics:
     @property
     def best_bm25(self) -> float:
         """The score no text can exceed: every lexeme, each endlessly often. Lexemes that occur nowhere count too."""
-        return sum(map(self.idf, self.lexemes)) * (K1 + 1)
+        return sum(self.weights.values()) * (K1 + 1)
 
 
 def bm25(counts: Mapping[str, int], length: int, statistics: QueryStatistics) -> float:
@@ -68,8 +71,12 @@ def bm25(counts: Mapping[str, int], length: int, statistics: QueryStatistics) ->
         A value between 0 and `statistics.best_bm25`.
     """
     norm = K1 * (1 - B + B * length / statistics.average_length) if statistics.average_length else K1
-    held = ((lexeme, counts[lexeme]) for lexeme in statistics.lexemes if counts.get(lexeme, 0) > 0)
-    return sum(statistics.idf(lexeme) * count * (K1 + 1) / (count + norm) for lexeme, count in held)
+    score = 0.0
+    for lexeme, idf in statistics.weights.items():
+        count = counts.get(lexeme, 0)
+        if count > 0:
+            score += idf * count * (K1 + 1) / (count + norm)
+    return score
 
 
 def text_score(score: float | None, best: float) -> float:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from hermes_memory.domain.bm25 import K1, QueryStatistics, text_score
 
@@ -21,18 +22,12 @@ Place: TypeAlias = tuple[int, int]
 """Number of a session, and a position in it."""
 
 
-class Found(NamedTuple):
-    """What the text leg says of one row.
+Found: TypeAlias = tuple[float | None, int, Place | None]
+"""What the text leg says of one row.
 
-    Attributes:
-        bm25: Its raw score; None when it holds no word of the question.
-        held: Which of the question's lexemes it holds: bit i stands for the i-th. 0 when that is not known.
-        place: Where it was said; None for what was not said in a session.
-    """
-
-    bm25: float | None
-    held: int
-    place: Place | None
+Its raw BM25 score, None when it holds no word of the question; which of the question's lexemes it holds, bit i standing
+for the i-th, 0 when that is not known; where it was said, None for what was not said in a session.
+"""
 
 
 class Covered(NamedTuple):
@@ -49,11 +44,8 @@ class Covered(NamedTuple):
     session: float
 
 
-class _Words(NamedTuple):
-    """The words that a row holds, and what each of them counts in it, 0 to 1."""
-
-    held: int
-    strength: float
+_Words: TypeAlias = tuple[int, float]
+"""The words that a row holds, and what each of them counts in it, 0 to 1."""
 
 
 def coverage(found: Sequence[Found], statistics: QueryStatistics, beside: Mapping[int, float]) -> list[Covered]:
@@ -69,23 +61,27 @@ def coverage(found: Sequence[Found], statistics: QueryStatistics, beside: Mappin
     best = statistics.best_bm25
     shares = _Shares(statistics)
     said: defaultdict[int, dict[int, _Words]] = defaultdict(dict)
-    scored: list[tuple[Place | None, int, float]] = []
+    owns: list[float] = []
     for bm25, held, place in found:
         own = text_score(bm25, best)
-        share = shares[held] if own > 0 else 0.0
         # Of a row whose words are not known one by one there is the score alone.
-        if share:
+        if own > 0 and (share := shares[held]):
             # A word held once by a text of average length has the (K1 + 1)th part of what endless repetition gives it.
-            strength = min(own * (K1 + 1) / share, 1.0)
+            strength = own * (K1 + 1) / share
+            if strength > 1:
+                strength = 1.0
             own = strength * share
             if place is not None:
-                said[place[0]][place[1]] = _Words(held, strength)
-        scored.append((place, held if share else 0, own))
+                said[place[0]][place[1]] = (held, strength)
+        owns.append(own)
     surroundings = _Surroundings(said, shares, beside)
     return [
-        Covered(own, own, own) if place is None else surroundings.covered(place, held, own)
-        for place, held, own in scored
+        Covered(own, own, own) if place is None else surroundings.covered(place, own)
+        for (_, _, place), own in zip(found, owns, strict=True)
     ]
+
+
+_NO_WORDS: Final[_Words] = (0, 0.0)
 
 
 def mask_of(held: Iterable[bool]) -> int:
@@ -103,12 +99,14 @@ class _Shares(dict[int, float]):
 
     def __init__(self, statistics: QueryStatistics) -> None:
         super().__init__()
-        weights = [statistics.idf(lexeme) for lexeme in statistics.lexemes]
+        weights = statistics.weights.values()
         total = sum(weights)
-        self._single = [weight / total for weight in weights]
+        self._single = {1 << index: weight / total for index, weight in enumerate(weights)}
+        self[0] = 0.0
 
     def __missing__(self, mask: int) -> float:
-        share = self[mask] = min(sum(one for index, one in enumerate(self._single) if mask >> index & 1), 1.0)
+        others = mask & (mask - 1)  # all but the lowest bit
+        share = self[mask] = min(self[others] + self._single.get(mask ^ others, 0.0), 1.0)
         return share
 
 
@@ -119,33 +117,34 @@ class _Surroundings:
         self._said = said
         self._shares = shares
         self._nearest = sorted(beside.items(), key=lambda step: -step[1])
-        self._sessions = {number: self._together(turns.values()) for number, turns in said.items()}
+        self._sessions: dict[int, float] = {}
 
-    def covered(self, place: Place, held: int, own: float) -> Covered:
+    def covered(self, place: Place, own: float) -> Covered:
         """Return what a turn holds by itself, with the turns beside it, and in its session."""
         number, position = place
         turns = self._said.get(number)
-        if turns is None:
+        if turns is None or (len(turns) == 1 and position in turns):  # nobody else has said a word of the question
             return Covered(own, own, own)
-        around, session = own, self._sessions[number]
-        if len(turns) > 1 or position not in turns:
-            around = min(own + self._lacking(held, position, turns), 1.0)
-        return Covered(own, around, max(own, session))
+        session = self._sessions.get(number)
+        if session is None:
+            session = self._sessions[number] = self._together(turns.values())
+        return Covered(own, min(own + self._lacking(position, turns), 1.0), max(own, session))
 
-    def _lacking(self, held: int, position: int, turns: Mapping[int, _Words]) -> float:
+    def _lacking(self, position: int, turns: Mapping[int, _Words]) -> float:
         """Return what the turns beside one add: each word once, from where it counts most."""
+        held, _ = turns.get(position, _NO_WORDS)
         added = 0.0
         for step, share in self._nearest:
             beside = turns.get(position + step)
-            if beside is not None and (new := beside.held & ~held):
-                added += share * beside.strength * self._shares[new]
+            if beside is not None and (new := beside[0] & ~held):
+                added += share * beside[1] * self._shares[new]
                 held |= new
         return added
 
     def _together(self, turns: Collection[_Words]) -> float:
         held, share = 0, 0.0
-        for words in turns if len(turns) == 1 else sorted(turns, key=lambda words: -words.strength):
-            if new := words.held & ~held:
-                share += words.strength * self._shares[new]
+        for words, strength in sorted(turns, key=itemgetter(1), reverse=True):
+            if new := words & ~held:
+                share += strength * self._shares[new]
                 held |= new
         return min(share, 1.0)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -24,7 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from hermes_memory.domain.asking import NOTHING, Asked, only_asks
 from hermes_memory.domain.bm25 import QueryStatistics
-from hermes_memory.domain.coverage import Covered, Found, Place, coverage
+from hermes_memory.domain.coverage import Covered, Place, coverage
 from hermes_memory.domain.model import Row, RowId, SessionId, Subject, Theme, Turn
 from hermes_memory.domain.support import Evened, raised
 from hermes_memory.domain.telling import tells_number, tells_time
@@ -60,9 +59,8 @@ class Candidate(NamedTuple):
     cosine: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """A candidate with its final score.
+class Ranked(NamedTuple):
+    """A candidate with its final score. A tuple, as `Candidate` is.
 
     Attributes:
         score: 0 to 1; see `score_of`.
@@ -77,7 +75,7 @@ class Ranked:
 
     row: Row
     score: float
-    parts: Mapping[str, float] = field(default_factory=lambda: _NO_PARTS)
+    parts: Mapping[str, float] = _NO_PARTS
     decay: float = 1.0
     support: float | None = None
     copies: int = 1
@@ -116,11 +114,9 @@ def fuse_scores(
     """
     with_cosine = any(candidate.cosine is not None for candidate in candidates)
     places = _places(candidates)
-    found = [Found(c.bm25, c.held, place) for c, place in zip(candidates, places, strict=True)]
-    signals = [
-        _signals(candidate, words, calibration, waits=with_cosine)
-        for candidate, words in zip(candidates, coverage(found, statistics, weights.beside), strict=True)
-    ]
+    found = [(bm25, held, place) for (_, bm25, held, _), place in zip(candidates, places, strict=True)]
+    covered = coverage(found, statistics, weights.beside)
+    signals = _signals(candidates, covered, calibration, with_cosine=with_cosine)
     talks = _talks(places, signals)
     best = max((one.own for one in signals), default=0.0)
     hints = _Hints(weights, best, asked, asked.names({_speaker(candidate.row) for candidate in candidates}))
@@ -137,7 +133,7 @@ def fuse_scores(
         hints.add(parts, row, asks=one.asks)
         decay = 1.0 if weights.half_life is None else _decay(row, weights.half_life, now)
         score = min(score_of(parts, ceiling=ceiling, support=support, decay=decay), 1.0)
-        ranked.append(Ranked(row=row, score=score, parts=parts, decay=decay, support=support))
+        ranked.append(Ranked(row, score, parts, decay, support))
     return ranked
 
 
@@ -181,10 +177,14 @@ _Talk: TypeAlias = dict[int, _Signals]
 """The found turns of one session by their positions."""
 
 
-def _signals(candidate: Candidate, words: Covered, calibration: CosineCalibration, *, waits: bool) -> _Signals:
-    own, around, session = words
-    meaning = own if candidate.cosine is None and waits else calibration(candidate.cosine)
-    return _Signals(own, around, session, meaning, own + meaning, only_asks(candidate.row.content))
+def _signals(
+    candidates: Sequence[Candidate], covered: Sequence[Covered], calibration: CosineCalibration, *, with_cosine: bool
+) -> list[_Signals]:
+    signals = []
+    for (row, _, _, cosine), (own, around, session) in zip(candidates, covered, strict=True):
+        meaning = own if cosine is None and with_cosine else calibration(cosine)
+        signals.append(_Signals(own, around, session, meaning, own + meaning, only_asks(row.content)))
+    return signals
 
 
 def _places(candidates: Sequence[Candidate]) -> list[Place | None]:
@@ -253,7 +253,9 @@ class _Hints:
 
 def _length(content: str) -> float:
     # No character takes less than a byte.
-    return 1.0 if len(content) >= _LONG else min(len(content.encode()) / _LONG, 1.0)
+    if len(content) >= _LONG:
+        return 1.0
+    return len(content) / _LONG if content.isascii() else min(len(content.encode()) / _LONG, 1.0)
 
 
 def _speaker(row: Row) -> str:

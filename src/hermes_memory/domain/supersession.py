@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -57,9 +56,10 @@ def recency(row: Row) -> tuple[float, int]:
 def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Sort by score, newer rows first among equals, then by id: a total order, the same for any order of input."""
     ordered = sorted(ranked, key=attrgetter("score"), reverse=True)
+    scores = [hit.score for hit in ordered]
     start = 0
-    for end in range(1, len(ordered) + 1):
-        if end == len(ordered) or ordered[end].score != ordered[start].score:
+    for end in range(1, len(scores) + 1):
+        if end == len(scores) or scores[end] != scores[start]:
             if end - start > 1:
                 ordered[start:end] = sorted(ordered[start:end], key=_place)
             start = end
@@ -76,21 +76,23 @@ def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
 
     Texts are the same when they differ at most in case, accents, spacing and invisible characters.
     """
-    firsts: dict[tuple[str, str], Ranked] = {}
-    groups: dict[tuple[str, str], list[Ranked]] = {}  # of few, so that no list is made for each of the others
+    firsts: dict[str | tuple[str, str], Ranked] = {}
+    groups: dict[str | tuple[str, str], list[Ranked]] = {}  # of few, so that no list is made for each of the others
     for hit in ranked:
-        speaker = hit.row.speaker if isinstance(hit.row, Turn) else None
-        key = spelt(hit.row.content), speaker.casefold() if speaker else ""
+        row = hit.row
+        speaker, text = row.speaker if isinstance(row, Turn) else None, spelt(row.content)
+        key = (text, speaker.casefold()) if speaker else text
         if (first := firsts.setdefault(key, hit)) is not hit:
             groups.setdefault(key, [first]).append(hit)
-    return in_order([_newest(groups[key]) if key in groups else first for key, first in firsts.items()])
+    for key, group in groups.items():
+        firsts[key] = _newest(group)
+    return in_order(list(firsts.values()))
 
 
 def _newest(group: Sequence[Ranked]) -> Ranked:
     newest = max(group, key=lambda hit: (recency(hit.row), hit.row.id))
     others = {row for hit in group for row in (hit.row.id, *hit.collapsed)} - {newest.row.id}
-    return replace(
-        newest,
+    return newest._replace(
         score=max(hit.score for hit in group),
         copies=sum(hit.copies for hit in group),
         collapsed=tuple(sorted(others)),
@@ -125,7 +127,7 @@ def corrections_first(ranked: Sequence[Ranked], *, asked: Sequence[str] = ()) ->
     if not changed:
         return ordered
     for index in changed:
-        ordered[index] = replace(ordered[index], score=scores[index], superseded_by=newer_of.get(index))
+        ordered[index] = ordered[index]._replace(score=scores[index], superseded_by=newer_of.get(index))
     return in_order(ordered)
 
 
@@ -139,7 +141,8 @@ def _corrects(new: _Fact, old: _Fact) -> bool:
     """Tell whether a fact seems to state anew what an older one does."""
     _, place, speaker, now = new
     _, old_place, old_speaker, then = old
-    if now.words.isdisjoint(then.words) or place != old_place:
+    # Two texts that share but a date or an amount need not be about the same thing.
+    if now.frame.isdisjoint(then.frame) or place != old_place:
         return False
     if speaker and old_speaker and speaker != old_speaker:
         return False
@@ -152,14 +155,11 @@ def _same_frame(new: Stated, old: Stated) -> bool:
     if not new.values or not old.values or new.values == old.values:
         return False
     shared = len(new.frame & old.frame)
-    return shared > 0 and shared >= _FRAME_JACCARD * (len(new.frame) + len(old.frame) - shared)
+    return shared >= _FRAME_JACCARD * (len(new.frame) + len(old.frame) - shared)
 
 
 def _same_topic(new: Stated, old: Stated) -> bool:
-    common = new.words & old.words
-    if common <= new.values:  # two texts that share but a date or an amount need not be about the same thing
-        return False
-    shared, words, others = len(common), len(new.words), len(old.words)
+    shared, words, others = len(new.words & old.words), len(new.words), len(old.words)
     containment = shared / min(words, others)
     jaccard = shared / (words + others - shared)
     if shared >= _MIN_SHARED and containment >= _TOPIC_CONTAINMENT:
