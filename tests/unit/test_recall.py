@@ -348,6 +348,29 @@ async def test_cosines_are_asked_for_in_a_look_that_a_leg_has_open(
     assert (bench.search.cosine.calls, bench.search.ending.calls) == (1, 2)
 
 
+async def test_rows_that_words_have_found_are_compared_while_the_vector_leg_is_under_way(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    await bench.hold("the vault key is with Ana", "a vault door")
+    vector_leg_asks, text_leg_compares = anyio.Event(), anyio.Event()
+
+    async def ask_for_what_is_near() -> None:
+        vector_leg_asks.set()
+        await text_leg_compares.wait()
+
+    async def compare() -> None:
+        text_leg_compares.set()
+
+    monkeypatch.setattr(bench.search.text, "meet", vector_leg_asks.wait)
+    monkeypatch.setattr(bench.search.vector, "meet", ask_for_what_is_near)
+    monkeypatch.setattr(bench.search.cosine, "meet", compare)
+    result = await bench.ask("vault", timeout=ENOUGH)
+
+    assert result.degraded == ()
+    assert all(hit.parts["cosine"] > 0 for hit in result.hits)
+
+
 async def test_a_connection_that_breaks_when_all_is_answered_takes_nothing_from_the_answer(bench: Bench) -> None:
     await bench.hold("vault 13 is a vault of number 13")
     bench.search.ending.come(AWAY, AWAY)

@@ -73,7 +73,7 @@ class Fate(StrEnum):
 class Placed(NamedTuple):
     """A ranked candidate without its content: which row, how it scored, and what became of it.
 
-    A tuple, because every answer makes some hundreds. The fields are those of `Ranked`.
+    The fields are those of `Ranked`.
     """
 
     row: RowId
@@ -114,12 +114,12 @@ class Trace:
     limit: int
     floor: float
     statistics: QueryStatistics
-    text: Mapping[RowId, float] | None
-    near: Mapping[RowId, float] | None
-    cosines: Mapping[RowId, float]
+    text: Mapping[RowId, float] | None = None
+    near: Mapping[RowId, float] | None = None
+    cosines: Mapping[RowId, float] = field(default_factory=dict)
     vector: Sequence[float] | None = field(repr=False)
     generation: int | None
-    placed: tuple[Placed, ...]
+    placed: tuple[Placed, ...] = ()
     ceiling: float
     support: float | None = None
     timings: Mapping[str, float]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from array import array
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,8 +19,9 @@ from hermes_memory.application.answers import RecallRequest, RecallResult, Trace
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.degradation import Degradation
 from hermes_memory.application.own_scores import OwnScore, OwnScores
+from hermes_memory.application.packed import PackedPlaces, PackedScores, PackedTrace
 from hermes_memory.application.telemetry import Telemetry
-from hermes_memory.application.traces import Traces, parted, place, withheld
+from hermes_memory.application.traces import Traces, parted, place
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.errors import (
     DeadlineExceeded,
@@ -30,12 +32,12 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.fusion import Candidate, Fusion, Ranked
 from hermes_memory.domain.lexemes import Analyzer, head_and_tail
-from hermes_memory.domain.model import Caller, Row, RowId, TraceId
+from hermes_memory.domain.model import Caller, RowId, TraceId
 from hermes_memory.domain.ranking import RankingPolicy, order
 from hermes_memory.domain.weights import CosineCalibration
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue, Generation
 from hermes_memory.ports.metrics import Happening, Timing
-from hermes_memory.ports.reading import Look, Search, TextMatches, VectorHit
+from hermes_memory.ports.reading import Look, Search, TextHit, TextMatches, VectorHit
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,8 @@ class _Gathered:
 
     Attributes:
         text_alone: Whether the question has no vector, and gets none any more.
+        near_failed: Whether the vector leg has ended without an answer.
+        comparing: Whether a leg asks for the cosines of rows that words have found, or has.
         left_out: Scores of rows that only the vector leg has found, by the words they hold; those of the text leg have
             theirs.
     """
@@ -66,6 +70,8 @@ class _Gathered:
     text: TextMatches | None = None
     vector: Sequence[float] | None = None
     text_alone: bool = False
+    near_failed: bool = False
+    comparing: bool = False
     generation: Generation | None = None
     near: Sequence[VectorHit] | None = None
     cosines: Mapping[RowId, float] | None = None
@@ -78,12 +84,13 @@ class _Gathered:
     @property
     def complete(self) -> bool:
         """Whether all is there that can be."""
-        return self.text is not None and (self.text_alone or self.cosines is not None)
+        compared = self.near is not None and self.cosines is not None
+        return self.text is not None and (self.text_alone or compared)
 
     @property
     def comparable(self) -> bool:
-        """Whether both legs have brought what they can, so that rows without a cosine can be given theirs."""
-        return self.vector is not None and self.near is not None and self.text is not None
+        """Whether the rows that words have found can be given their cosines, and nobody does it."""
+        return self.vector is not None and self.text is not None and not (self.near_failed or self.comparing)
 
     @property
     def compared_with(self) -> int | None:
@@ -188,9 +195,11 @@ class Recall:
             if gathered.text is None:
                 _note_failure(error, gathered, Degradation.TEXT_FAILED)
             elif compares and gathered.cosines is None:
-                if isinstance(error, InvalidInput):  # the generation was exchanged meanwhile
+                exchanged = isinstance(error, InvalidInput)  # it is the generation that is not there any more
+                if exchanged:
                     self._generation_until = 0.0
-                _note_failure(error, gathered, Degradation.VECTOR_FAILED)
+                alone = exchanged and gathered.near is None
+                _note_failure(error, gathered, Degradation.EXCHANGED if alone else Degradation.VECTOR_FAILED)
         gathered.timings.setdefault("text", time.monotonic() - started)
 
     async def _vector_leg(
@@ -214,6 +223,8 @@ class Recall:
                 gathered.timings["vector"] = time.monotonic() - started
                 if compares := gathered.comparable:
                     await self._compare(look, gathered, legs)
+                elif gathered.comparing:
+                    legs.start_soon(self._score_left_out, gathered)
         except InvalidInput:
             # It is the generation that is not there any more: nothing that the caller gave.
             self._generation_until = 0.0
@@ -221,6 +232,7 @@ class Recall:
         except HermesMemoryError as error:
             if gathered.near is None or (compares and gathered.cosines is None):
                 _note_failure(error, gathered, Degradation.VECTOR_FAILED)
+        gathered.near_failed = gathered.near is None
         gathered.timings.setdefault("vector", time.monotonic() - started)
 
     @asynccontextmanager
@@ -234,15 +246,18 @@ class Recall:
     async def _compare(self, look: Look, gathered: _Gathered, legs: TaskGroup) -> None:
         """Give rows that only the text leg found their cosine, so that all are judged by one measure.
 
-        The leg that is done last does it, over its own connection.
+        The text leg does it as soon as it has its rows, over its own connection, while the vector leg is under way; if
+        the question has no vector by then, the vector leg does.
         """
-        if gathered.vector is None or gathered.near is None or gathered.text is None:
+        if gathered.vector is None or gathered.text is None:
             return
-        have = {hit.row.id for hit in gathered.near}
+        gathered.comparing = True
+        have = {hit.row.id for hit in gathered.near or ()}
         missing = [hit.row.id for hit in gathered.text.hits if hit.row.id not in have]
         started = time.monotonic()
         if missing:
-            legs.start_soon(self._score_left_out, gathered)  # begins when the database has been asked
+            if gathered.near is not None:
+                legs.start_soon(self._score_left_out, gathered)  # begins when the database has been asked
             with self._telemetry.timed(Timing.RECALL_COSINES):
                 gathered.cosines = await look.cosines(missing, gathered.vector, generation=gathered.compared_with)
             gathered.timings["cosines"] = time.monotonic() - started
@@ -313,25 +328,26 @@ class Recall:
         )
 
     def _candidates(self, gathered: _Gathered, statistics: QueryStatistics) -> Sequence[Candidate]:
-        text = gathered.text.hits if gathered.text else ()
-        scores = {hit.row.id: OwnScore(hit.bm25, hit.held) for hit in text}
-        cosines = {**_by_cosine(gathered.near or ()), **(gathered.cosines or {})}
-        rows: dict[RowId, Row] = {hit.row.id: hit.row for hit in text}
-        rows.update({hit.row.id: hit.row for hit in gathered.near or ()})
-        scores.update(self._left_out(gathered, statistics) if gathered.left_out is None else gathered.left_out)
-        return [
-            Candidate(row, bm25, held, cosines.get(key))
-            for key, row in rows.items()
-            for bm25, held in (scores.get(key, _NO_WORDS),)
-        ]
+        text, near = gathered.text.hits if gathered.text else (), gathered.near or ()
+        cosines = {**(gathered.cosines or {}), **{row.id: cosine for row, cosine in near}}
+        known = {row.id for row, _, _ in text}
+        scores = self._left_out(gathered, statistics) if gathered.left_out is None else gathered.left_out
+        found = [Candidate(row, bm25, held, cosines.get(row.id)) for row, bm25, held in text]
+        for row, cosine in near:
+            if row.id not in known:
+                bm25, held = scores.get(row.id, _NO_WORDS)
+                found.append(Candidate(row, bm25, held, cosine))
+        return found
 
     def _answer(
         self, request: RecallRequest, statistics: QueryStatistics, ranked: Sequence[Ranked], gathered: _Gathered
     ) -> RecallResult:
         by_scores = self._ranking.fusion is Fusion.SCORES
         floor = floor_for(request, statistics.lexemes) if by_scores else 0.0
-        hits, placed = place(ranked, request, floor)
-        with_cosine = bool(gathered.near or gathered.cosines)
+        hits, fates = place(ranked, request, floor)
+        near = {hit.row.id for hit in gathered.near or ()}
+        cosines = {row: cosine for row, cosine in (gathered.cosines or {}).items() if row not in near}
+        with_cosine = bool(near or cosines)
         trace = Trace(
             id=TraceId(uuid4()),
             at=self._now(),
@@ -340,18 +356,22 @@ class Recall:
             limit=request.limit,
             floor=floor,
             statistics=statistics,
-            text=None if gathered.text is None else {hit.row.id: hit.bm25 for hit in gathered.text.hits},
-            near=None if gathered.near is None else _by_cosine(gathered.near),
-            cosines=gathered.cosines or {},
-            vector=gathered.vector,
+            vector=None if gathered.vector is None else array("d", gathered.vector),
             generation=gathered.compared_with,
-            placed=(*placed, *map(withheld, gathered.withheld)),
             ceiling=self._ranking.weights.ceiling(with_cosine=with_cosine) if by_scores else 1.0,
             support=ranked[0].support if ranked else None,
             timings=dict(gathered.timings),
             problems=tuple(dict.fromkeys(gathered.problems)),
         )
-        self._traces.remember(trace)
+        self._traces.remember(
+            PackedTrace(
+                head=trace,
+                text=None if gathered.text is None else _packed(gathered.text.hits),
+                near=None if gathered.near is None else _packed(gathered.near),
+                cosines=PackedScores(cosines, cosines.values()),
+                placed=PackedPlaces.of(ranked, fates, gathered.withheld),
+            )
+        )
         return RecallResult(hits=tuple(hits), degraded=trace.problems, trace_id=trace.id)
 
 
@@ -376,8 +396,9 @@ def _statistics(gathered: _Gathered) -> QueryStatistics:
     )
 
 
-def _by_cosine(hits: Sequence[VectorHit]) -> dict[RowId, float]:
-    return {hit.row.id: hit.cosine for hit in hits}
+def _packed(hits: Sequence[TextHit | VectorHit]) -> PackedScores:
+    """Pack what a leg found: of each row what the leg says about it first."""
+    return PackedScores([hit[0].id for hit in hits], [hit[1] for hit in hits])
 
 
 def _note_failure(error: HermesMemoryError, gathered: _Gathered, what: Degradation) -> None:

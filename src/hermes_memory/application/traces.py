@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hermes_memory.application.answers import Fate, Placed, RecallRequest, Trace
+from hermes_memory.application.answers import Fate, RecallRequest, Trace
+from hermes_memory.application.packed import PackedTrace
 from hermes_memory.domain.fusion import Candidate, Ranked
 from hermes_memory.domain.model import Caller, RowId, TraceId, Turn
 from hermes_memory.domain.trust import shown_unasked
@@ -21,14 +22,14 @@ class Traces:
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
-        self._traces: OrderedDict[TraceId, Trace] = OrderedDict()
+        self._traces: OrderedDict[TraceId, PackedTrace] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._traces)
 
-    def remember(self, trace: Trace) -> None:
+    def remember(self, trace: PackedTrace) -> None:
         """Keep a trace, in place of the oldest when there are too many."""
-        self._traces[trace.id] = trace
+        self._traces[trace.head.id] = trace
         while len(self._traces) > self._kept:
             self._traces.popitem(last=False)
 
@@ -37,14 +38,19 @@ class Traces:
 
         A caller is a theme and a subject here, as they are where rows are shown: sessions share their memories.
         """
-        found = self._traces.get(trace)
-        mine = found is not None and (found.caller.theme, found.caller.subject) == (caller.theme, caller.subject)
-        return found if mine else None
+        found = self._of(trace, caller)
+        return found.unpacked() if found else None
 
     def note_shown(self, trace: TraceId, caller: Caller, shown: int) -> None:
         """Note that of the hits only the first `shown` had room where they were shown."""
-        if found := self.find(trace, caller):
-            self._traces[trace] = replace(found, placed=_within_budget(found.placed, shown))
+        if found := self._of(trace, caller):
+            fates = tuple(_within_budget(found.placed.fates, shown))
+            self._traces[trace] = replace(found, placed=replace(found.placed, fates=fates))
+
+    def _of(self, trace: TraceId, caller: Caller) -> PackedTrace | None:
+        found = self._traces.get(trace)
+        asked = found and found.head.caller
+        return found if asked and (asked.theme, asked.subject) == (caller.theme, caller.subject) else None
 
 
 def parted(candidates: Sequence[Candidate], request: RecallRequest) -> tuple[Sequence[Candidate], Sequence[RowId]]:
@@ -59,13 +65,8 @@ def parted(candidates: Sequence[Candidate], request: RecallRequest) -> tuple[Seq
     return shown, [one.row.id for one in candidates if one.row.id not in known]
 
 
-def withheld(row: RowId) -> Placed:
-    """Return what is remembered of a candidate that was not ranked."""
-    return Placed(row, 0.0, {}, 1.0, (), None, Fate.UNASKED)
-
-
-def place(ranked: Sequence[Ranked], request: RecallRequest, floor: float) -> tuple[list[Ranked], tuple[Placed, ...]]:
-    """Decide what becomes of each candidate; return the hits, and all candidates without their contents.
+def place(ranked: Sequence[Ranked], request: RecallRequest, floor: float) -> tuple[list[Ranked], list[Fate]]:
+    """Decide what becomes of each candidate; return the hits, and the fates of all.
 
     Args:
         ranked: In their final order.
@@ -73,13 +74,13 @@ def place(ranked: Sequence[Ranked], request: RecallRequest, floor: float) -> tup
         floor: Score below which nothing is returned.
     """
     hits: list[Ranked] = []
-    placed = []
+    fates: list[Fate] = []
     for one in ranked:
         fate = _fate(one, request, floor, len(hits))
         if fate is Fate.RETURNED:
             hits.append(one)
-        placed.append(Placed(one.row.id, one.score, one.parts, one.decay, one.collapsed, one.superseded_by, fate))
-    return hits, tuple(placed)
+        fates.append(fate)
+    return hits, fates
 
 
 def _fate(one: Ranked, request: RecallRequest, floor: float, hits: int) -> Fate:
@@ -95,12 +96,7 @@ def _in_view(one: Ranked, request: RecallRequest) -> bool:
     return window is not None and isinstance(row, Turn) and row.session in window[0] and row.at >= window[1]
 
 
-def _within_budget(placed: Sequence[Placed], shown: int) -> tuple[Placed, ...]:
-    noted = []
-    for one in placed:
-        if one.fate is Fate.RETURNED:
-            shown -= 1
-            noted.append(one if shown >= 0 else one._replace(fate=Fate.BUDGET))
-        else:
-            noted.append(one)
-    return tuple(noted)
+def _within_budget(fates: Sequence[Fate], shown: int) -> Iterator[Fate]:
+    for fate in fates:
+        shown -= fate is Fate.RETURNED
+        yield Fate.BUDGET if fate is Fate.RETURNED and shown < 0 else fate
