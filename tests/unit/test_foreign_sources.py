@@ -83,6 +83,11 @@ def test_a_listing_of_tablestore_is_read_and_a_further_page_is_asked_for(tmp_pat
     assert isinstance(second, ForeignEntry)
     assert (first.content, first.whose.agent, first.session, first.at) == ("Prefers Rust", "support", None, AT)
     assert first.key == second.key
+    assert without_contacts(first.metadata)["imported"] == {
+        "from": "tablestore",
+        "id": "u1",
+        "created_at": AT.isoformat(),
+    }
     for text in ("7", "{}", '{"memories": 1}', "", "no"):
         with pytest.raises(InvalidInput):
             read_listing(written(path, text), TABLESTORE)

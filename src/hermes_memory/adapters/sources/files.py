@@ -85,6 +85,16 @@ def time_of(value: Any) -> datetime | None:
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def time_told(value: Any) -> Any:
+    """Return a time as it is kept with what was imported: a number since 1970 would look like one of a telephone.
+
+    >>> time_told("1714730400000"), time_told("last spring")
+    ('2024-05-03T10:00:00+00:00', 'last spring')
+    """
+    found = time_of(value)
+    return value if found is None else found.isoformat()
+
+
 def _since_1970(number: float) -> datetime:
     for _ in range(2):
         if abs(number) >= _SECONDS_END:

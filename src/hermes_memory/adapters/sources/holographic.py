@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from hermes_memory.adapters.sources.files import key_of, time_of
+from hermes_memory.adapters.sources.files import key_of, time_of, time_told
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Foreign, ForeignEntry, Whose
 from hermes_memory.domain.model import Target
@@ -64,6 +64,6 @@ def _fact(row: _Row) -> Foreign:
             "category": category,
             "tags": [tag.strip() for tag in (tags or "").split(",") if tag.strip()],
             "trust": trust,
-            "imported": {"from": NAME, "id": identity, "created_at": made},
+            "imported": {"from": NAME, "id": identity, "created_at": time_told(made)},
         },
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hermes_memory.adapters.sources.files import key_of, read_bounded, time_of
+from hermes_memory.adapters.sources.files import key_of, read_bounded, time_of, time_told
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.foreign import Foreign, ForeignEntry, Unreadable, Whose
 from hermes_memory.domain.model import Target
@@ -145,7 +145,7 @@ def _entry(item: Mapping[str, Any], shape: Shape, place: str) -> Foreign:
         return Unreadable(place=place, reason=f"it has no text: expected one of {', '.join(shape.texts)}")
     metadata = item.get("metadata")
     made, identity = _first(item, shape.made), item.get("id") or item.get("memoryId")
-    told = {"from": shape.name, "id": identity, "created_at": made}
+    told = {"from": shape.name, "id": identity, "created_at": time_told(made)}
     return ForeignEntry(
         place=place,
         key=key_of(identity, made, text),
