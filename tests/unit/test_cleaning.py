@@ -157,7 +157,17 @@ def test_text_without_tags_is_left_as_it_is(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["<memory-context>", "</memory-context>", "<", "<memory-context><recalled-memory x>", "\ud83d", "a"]
+    "unit",
+    [
+        *("<memory-context>", "</memory-context>", "<", "<memory-context><recalled-memory x>", "\ud83d", "a"),
+        *(
+            '{"hits":',
+            '{ "count": 1 "entries"',
+            '2026-05-03 turn, a: "',
+            "2026-05-03 turn, a: “",
+            '\n2026-05-03 turn, a: "b',
+        ),
+    ],
 )
 def test_the_cost_of_cleaning_grows_with_the_length_and_not_faster(unit: str) -> None:
     assert grows_linearly(on_repeated(partial(clean_text, max_chars=1000), unit), largest=128_000)

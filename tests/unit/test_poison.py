@@ -148,7 +148,12 @@ def test_what_was_shown_is_not_taken_in_again(poison: str) -> None:
         "a line without its bullet": lines[2][2:],
         "the heading": HEADING,
         "the host's note": HOST_NOTE,
+        "a line in the quotes of a keyboard": lines[2].replace("“", '"').replace("”", '"'),
+        "a line in bold": re.sub(r"- ([^“]*:) “", r"- **\1** “", lines[2]),
         "the answer of a tool": answer,
+        "the answer without blanks": json.dumps(json.loads(answer), separators=(",", ":")),
+        "the answer in many lines": json.dumps(json.loads(answer), indent=2),
+        "the answer in another order": json.dumps(dict(reversed(json.loads(answer).items()))),
         "tags with blanks": block.replace("<", "< ").replace("</ ", "< / "),
     }
 
@@ -175,6 +180,8 @@ def test_what_is_said_beside_it_is_taken_in(poison: str) -> None:
         'The answer is {"hits": [1, 2, 3], "count": 3}',
         "<memory> and <context> are tags of mine",
         "The notes recalled from memory were wrong",
+        '{"count": 3, "names": ["hits", "entries"]}',
+        '2026-05-03 turn, then: "Hotel Adria" and on',
     ],
 )
 def test_what_only_resembles_it_is_taken_in(text: str) -> None:

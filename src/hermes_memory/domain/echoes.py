@@ -14,16 +14,24 @@ from hermes_memory.domain.fences import HEADING, strip_blocks
 
 _LABEL: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?: [0-9]{2}:[0-9]{2})? (?:turn|entry \((?:memory|user)\)), "
 _QUOTATION: Final = re.compile(
-    rf"(?P<start>^[ \t>*]{{0,8}})?(?:- )?(?<![0-9]){_LABEL}[^\n“”]{{1,400}}: “[^\n“”]{{0,65536}}(?:”|$)"
-    r"(?P<end>[ \t]{0,8}(?:\n|\Z))?",
+    rf"(?P<start>^[ \t>*]{{0,8}})?(?:- )?\*{{0,2}}(?<![0-9]){_LABEL}[^\n“”]{{1,400}}:\*{{0,2}} "
+    r"“[^\n“”]{0,65536}(?:”|$)(?P<end>[ \t]{0,8}(?:\n|\Z))?",
     re.MULTILINE,
 )
 """A memory as a block shows it: dated, attributed, in quotes that no quoted text can hold. It may be cut at its end."""
-_LABELLED: Final = re.compile(r"(?:turn|entry \((?:memory|user)\)), [^\n“”]{1,400}: “")
+_PLAINLY_QUOTED: Final = re.compile(
+    rf"^[ \t>*]{{0,8}}(?:- )?\*{{0,2}}{_LABEL}[^\n\"]{{1,400}}:\*{{0,2}} \"[^\n]{{0,65536}}\"[ \t]{{0,8}}(?:\n|\Z)",
+    re.MULTILINE,
+)
+"""The same in the quotes of a keyboard, which a quoted text may hold as well: they end with the line."""
+_LABELLED: Final = re.compile(r"(?:turn|entry \((?:memory|user)\)), [^\n“”\"]{1,400}:\*{0,2} [“\"]")
 _HOST_NOTE: Final = re.compile(
     r"\[System note:\s{0,8}The following is recalled memory context[^\]\n]{0,600}\]\s{0,8}", re.IGNORECASE
 )
-_ANSWER_STARTS: Final = ('{"hits": [', '{"entries": [')
+_ANSWER_NAMES: Final = ('"hits"', '"entries"')
+_ANSWER_START: Final = re.compile(
+    r"\{\s{0,16}\"(?:hits|entries|count|scope|trace_id|degraded|left_out|notes?)\"\s{0,4}:"
+)
 _ANSWER_KEYS: Final = ({"hits", "count", "scope", "trace_id"}, {"entries", "count", "left_out"})
 _MOST_ANSWERS: Final = 4
 _MOST_ROUNDS: Final = 8
@@ -39,7 +47,7 @@ def without_recalled(text: str) -> str:
     >>> without_recalled("Noted.\n- 2026-05-03 entry (memory), from user: “Launch on 9 May”")
     'Noted.\n'
     """
-    if not ("<" in text or "“" in text or '": [' in text or "recalled" in text):  # as most
+    if not ("<" in text or "“" in text or '"' in text or "recalled" in text):  # as most
         return text
     for _ in range(_MOST_ROUNDS):
         before = text
@@ -54,7 +62,9 @@ def _without_quotations(text: str) -> str:
         text = _HOST_NOTE.sub("", text)
     if HEADING in text:
         text = text.replace(HEADING, "")
-    return _QUOTATION.sub(_gap, text) if "“" in text and _LABELLED.search(text) else text
+    if _LABELLED.search(text):
+        text = _PLAINLY_QUOTED.sub("", _QUOTATION.sub(_gap, text))
+    return text
 
 
 def _gap(match: re.Match[str]) -> str:
@@ -65,16 +75,18 @@ def _gap(match: re.Match[str]) -> str:
 
 
 def _without_answers(text: str) -> str:
-    """Remove the JSON objects that are answers of tools."""
+    """Remove the JSON objects that are answers of tools, however they are spaced and ordered."""
+    if not any(name in text for name in _ANSWER_NAMES):
+        return text
     kept: list[str] = []
     position = 0
     for _ in range(_MOST_ANSWERS):
-        starts = [at for start in _ANSWER_STARTS if (at := text.find(start, position)) >= 0]
-        if not starts:
+        start = _ANSWER_START.search(text, position)
+        if start is None:
             break
-        end = _answer_end(text, min(starts))
-        kept.append(text[position : min(starts) if end else min(starts) + 1])
-        position = end or min(starts) + 1
+        end = _answer_end(text, start.start())
+        kept.append(text[position : start.start() if end else start.end()])
+        position = end or start.end()
     return "".join((*kept, text[position:])) if kept else text
 
 
