@@ -11,7 +11,7 @@ from hermes_memory.application.accept import Acceptor
 from hermes_memory.application.past import Past
 from hermes_memory.domain.errors import NotVisible, Outdated
 from hermes_memory.domain.history import Change, ChangeKind
-from hermes_memory.domain.model import Caller, Origin, SessionId
+from hermes_memory.domain.model import Caller, Origin, SessionId, Target
 from hermes_memory.domain.operations import ById, Operation
 from hermes_memory.domain.visibility import changeable
 
@@ -28,12 +28,14 @@ async def last_change(past: Past, caller: Caller, name: UUID, *, timeout: float)
         The change, and all changes of its memory, newest first.
 
     Raises:
-        NotVisible: There is none, it is not the caller's to change, or its text was erased.
+        NotVisible: There is none, it is not the caller's to change, its text was erased, or it is what was said in a
+            conversation.
         Outdated: The memory was changed again after that write; the message names what to undo first.
     """
     change, changes = await past.named(caller, name, timeout=timeout)
     if not changeable(change.theme, change.subject, caller):
         raise NotVisible("there is no such memory, or it is not yours to change")
+    _target(change)
     if changes[0].operation != change.operation:
         raise Outdated(f"the memory was changed again since: undo {changes[0].operation} first")
     if change.erased or (change.kind is not ChangeKind.ADDED and change.before is None):
@@ -67,13 +69,19 @@ def take_back(
         # Whose it was, it is again: what belonged to everybody of the theme does not become that of who undoes.
         replace(there, subject=change.subject, also=frozenset()),
         change.before,
-        target=change.target,
+        target=_target(change),
         origin=origin,
         at=said_at,
         metadata=came_with,
         tool=TOOL,
         reason=reason,
     )
+
+
+def _target(change: Change) -> Target:
+    if change.target is None:
+        raise NotVisible("what was said in a conversation can be forgotten, and neither is undone")
+    return change.target
 
 
 def _provenance(written: Change | None, change: Change) -> tuple[Origin, SessionId | None, datetime | None]:

@@ -27,7 +27,8 @@ class LookingBack(Standpoint):
     ) -> Sequence[Change]:
         """Tell what became of a memory, or of all of a scope, newest change first.
 
-        A memory that was forgotten has its history still, until that is erased. Turns never change and have none.
+        A memory that was forgotten has its history still, until that is erased. What was said in a conversation never
+        changes: of a turn it is told that it was said, and once it is forgotten that alone, without its text.
         What another theme has changed or forgotten is not told, also where its memories may be read.
 
         Args:

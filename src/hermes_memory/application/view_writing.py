@@ -91,6 +91,9 @@ class Writing(Standpoint):
     ) -> None:
         """Forget a memory of the caller's own theme; after return no recall finds it.
 
+        By the id of a turn, what was said in a conversation is forgotten. That is not undone: its text is gone at once,
+        and the same transcript handed in again does not bring it back.
+
         Raises:
             NotVisible: There is no such memory, or it is not the caller's to forget.
             SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.

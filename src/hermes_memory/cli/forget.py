@@ -1,4 +1,4 @@
-"""`forget`: let memories not be found any more. They can be brought back, until their time is over."""
+"""`forget`: let memories not be found any more. They can be brought back, until their time is over; turns cannot."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.cli.history import caller_of, whose_options
 from hermes_memory.cli.search import row_line
 from hermes_memory.domain.errors import NotVisible
-from hermes_memory.domain.model import Caller, Entry, Origin, RowId
-from hermes_memory.domain.rendering import entry_payload
+from hermes_memory.domain.model import Caller, Entry, Origin, Row, RowId, Turn
+from hermes_memory.domain.rendering import row_payload
 from hermes_memory.domain.visibility import changeable
 
 LOOK_SECONDS: Final = 60.0
 NOTHING: Final = "there is no such memory, or it is not this theme's to forget"
+SAID: Final = "What was said in a conversation is forgotten for good: `hermes-memory undo` does not bring it back."
 MIRRORS: Final = "it mirrors a home's notebook: take it out of that file too, or it comes back"
 
 
@@ -28,7 +29,7 @@ MIRRORS: Final = "it mirrors a home's notebook: take it out of that file too, or
 class _Told:
     """What was meant, and the ids of what is forgotten now."""
 
-    meant: Sequence[Entry]
+    meant: Sequence[Row]
     forgotten: Sequence[RowId]
 
 
@@ -39,7 +40,9 @@ def register(verbs: Any) -> None:
     json_option(parser)
     whose_options(parser)
     parser.add_argument(
-        "name", metavar="ENTRY|TEXT", help="an entry's id, or its whole text; - reads the text from standard input"
+        "name",
+        metavar="ID|TEXT",
+        help="the id of an entry or a turn, or an entry's whole text; - reads the text from standard input",
     )
     parser.add_argument("--text", action="store_true", help="it is a text, also where it looks like an id")
     parser.add_argument("--execute", action="store_true", help="do it")
@@ -57,7 +60,7 @@ def carry_out(given: argparse.Namespace) -> int:
 
     told = with_memory(settings, work)
     if given.as_json:
-        entries = [entry_payload(each, caller=caller) for each in told.meant]
+        entries = [row_payload(each, caller=caller) for each in told.meant]
         print_json({"executed": given.execute, "entries": entries, "forgotten": told.forgotten})
     else:
         _print(told, executed=given.execute)
@@ -65,12 +68,14 @@ def carry_out(given: argparse.Namespace) -> int:
 
 
 def _print(told: _Told, *, executed: bool) -> None:
-    for entry in told.meant:
-        did = "would forget" if not executed else "forgot" if entry.id in told.forgotten else "was forgotten already:"
-        print(f"{did} {entry.id}  {row_line(entry)}")
-        if entry.source is not None:
+    for row in told.meant:
+        did = "would forget" if not executed else "forgot" if row.id in told.forgotten else "was forgotten already:"
+        print(f"{did} {row.id}  {row_line(row)}")
+        if isinstance(row, Entry) and row.source is not None:
             print(f"note: {MIRRORS}")
-    if executed:
+    if any(isinstance(row, Turn) for row in told.meant):
+        print(SAID if executed else f"To do it: the same with --execute. {SAID}")
+    elif executed:
         print("`hermes-memory undo ENTRY --execute` brings it back.")
     else:
         print("To do it: the same with --execute. `hermes-memory undo` takes it back.")
@@ -86,9 +91,9 @@ def _named(given: argparse.Namespace) -> tuple[RowId | None, str]:
         return None, given.name
 
 
-async def _of_id(memory: Memory, caller: Caller, entry: RowId) -> Sequence[Entry]:
-    row = await memory.view_of(caller).get(entry, timeout=LOOK_SECONDS)
-    if not isinstance(row, Entry) or not changeable(row.theme, row.subject, caller):
+async def _of_id(memory: Memory, caller: Caller, named: RowId) -> Sequence[Row]:
+    row = await memory.view_of(caller).get(named, timeout=LOOK_SECONDS)
+    if not changeable(row.theme, row.subject, caller):
         raise NotVisible(NOTHING)
     return [row]
 
@@ -103,17 +108,17 @@ async def _of_text(memory: Memory, caller: Caller, text: str) -> Sequence[Entry]
     return meant
 
 
-async def forget_each(memory: Memory, caller: Caller, meant: Sequence[Entry]) -> Sequence[RowId]:
+async def forget_each(memory: Memory, caller: Caller, meant: Sequence[Row]) -> Sequence[RowId]:
     """Forget them one by one; return the ids, without what somebody else forgot meanwhile.
 
     Raises:
         StoreUnavailable, DeadlineExceeded, SpoolFull, DeliveryRejected: As for `View.forget`.
     """
     view, forgotten = memory.view_of(caller), []
-    for entry in meant:
+    for row in meant:
         try:
-            await view.forget(entry.id, origin=Origin.OPERATOR)
+            await view.forget(row.id, origin=Origin.OPERATOR)
         except NotVisible:
             continue
-        forgotten.append(entry.id)
+        forgotten.append(row.id)
     return forgotten

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from hermes_memory.domain.archive import KINDS, Archived, archived_kind, check_owner
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.forgotten import MARK_BYTES
 from hermes_memory.domain.history import ChangeKind
 from hermes_memory.domain.model import Origin, Role, Target
 from hermes_memory.domain.neutralising import neutralise
@@ -21,6 +22,8 @@ EARLIEST_YEAR: Final = 2
 LATEST_YEAR: Final = 9998
 _ERASED: Final = "erased"
 _SHOWN_CHARS: Final = 40
+_OPTIONAL: Final = frozenset({"vectors", "forgotten"})
+"""Fields that are left out when there is nothing in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def line_of(record: Archived) -> bytes:
     written: dict[str, Any] = {"kind": kind}
     for name, codec in FIELDS[kind].items():
         value = getattr(record, name)
-        if name != "vectors" or value:
+        if name not in _OPTIONAL or value:
             written[name] = codec.write(value)
     return json_line(written)
 
@@ -59,7 +62,7 @@ def record_of(line: Mapping[str, Any]) -> Archived:
     fields = FIELDS[kind]
     if unknown := sorted(line.keys() - fields.keys() - {"kind"}):
         raise InvalidInput(f"'{_shown(unknown[0])}' is no field of a line of kind {kind}", field=_shown(unknown[0]))
-    values = {name: _read(name, codec, line) for name, codec in fields.items() if name != "vectors" or name in line}
+    values = {name: _read(name, codec, line) for name, codec in fields.items() if name not in _OPTIONAL or name in line}
     check_owner(values["theme"], values.get("subject"), registry=kind == "theme")
     return KINDS[kind](**values)
 
@@ -125,6 +128,13 @@ def _hash(value: Any) -> bytes:
     return digest
 
 
+def _marks(value: Any) -> bytes:
+    joined = bytes.fromhex(_text(value))
+    if len(joined) % MARK_BYTES:
+        raise ValueError
+    return joined
+
+
 def _vectors(value: Any) -> tuple[bytes, ...]:
     if not isinstance(value, list):
         raise TypeError
@@ -157,6 +167,7 @@ TEXT: Final = _Codec(str, _text)
 FILLED: Final = _Codec(str, _filled)
 ID: Final = _Codec(str, lambda value: UUID(_text(value)))
 HASH: Final = _Codec(lambda value: value.hex(), _hash)
+MARKS: Final = _Codec(lambda value: value.hex(), _marks)
 MOMENT: Final = _Codec(lambda value: value.astimezone(UTC).isoformat(timespec="microseconds"), _moment)
 COUNT: Final = _Codec(int, _count)
 FLAG: Final = _Codec(bool, _flag)
@@ -192,6 +203,7 @@ FIELDS: Final[Mapping[str, Mapping[str, _Codec]]] = {
         "parent": _or_none(TEXT),
         "started_at": MOMENT,
         "last_at": MOMENT,
+        "forgotten": MARKS,
     },
     "turn": {
         **_OWNER,

@@ -49,7 +49,7 @@ class Stamp:
 # and among either the caller's own subject comes before no subject. The first group with a match decides.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ById:
-    """Selects the entry with this id, whatever its target.
+    """Selects the entry with this id, whatever its target. What is removed may be a turn as well.
 
     Attributes:
         left_by: Only as this write has left it; an entry that was changed since is not selected.
@@ -147,6 +147,9 @@ class ReplaceEntry:
 class RemoveEntry:
     """Forget one memory, with its vector and all else that was derived from it.
 
+    By id it may be a turn. The places of the others in its session stay, and it is not stored again: for `RecordTurns`
+    a turn that equals a forgotten one is known already.
+
     Effect: REMOVED, with the row; NOT_FOUND or AMBIGUOUS.
     """
 
@@ -187,9 +190,9 @@ class RecordTurns:
 
     A message is already stored when theme, subject, session, role, content and occurrence are equal. The row of the
     draft at `index` is `row_id` of operation and index; positions grow by one a stored turn of theme, subject and
-    session.
+    session. One that was forgotten is not stored again.
 
-    Effect: STORED when any was new, else UNCHANGED; with the row when there is one draft.
+    Effect: STORED when any was new, else UNCHANGED; with the row when there is one draft that is stored.
 
     Raises:
         InvalidInput: The caller has no session, or there is no turn.

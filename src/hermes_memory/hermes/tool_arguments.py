@@ -148,13 +148,13 @@ class MemoryRemember(_Arguments):
 
 
 class MemoryForget(_Arguments):
-    """Delete one entry of this agent's long-term memory: it is found no more.
+    """Delete one entry of this agent's long-term memory, or one thing said in a conversation: it is found no more.
 
-    Use it when the user asks to forget something, or when an entry is wrong. Give the id from recall_memory or
-    memory_profile, or else the entry's whole content, word for word.
+    Use it when the user asks to forget something, or when an entry is wrong. Give the id from recall_memory,
+    recall_conversation or memory_profile, or else the entry's whole content, word for word.
     """
 
-    id: str | None = Field(default=None, description="Id of the entry, as recall_memory and memory_profile show it.")
+    id: str | None = Field(default=None, description="Its id, as the tools that recall and memory_profile show it.")
     content: Content | None = Field(default=None, description="The entry's exact and whole content, for want of an id.")
 
     @property
@@ -172,7 +172,7 @@ class MemoryForget(_Arguments):
             try:
                 UUID(self.id)
             except ValueError:
-                raise ValueError("id is not one that recall_memory or memory_profile shows") from None
+                raise ValueError("id is not one that the tools that recall, or memory_profile, show") from None
         return self
 
 

@@ -21,10 +21,13 @@ from hermes_memory.domain.model import Caller, Entry, OperationId, RowId, Scope,
 
 
 class HistoryReader(Protocol):
-    """The past of durable memories. Turns are said once and never change, so they have none."""
+    """The past of durable memories, and of turns that they were said, or forgotten."""
 
     async def of_row(self, caller: Caller, row: RowId, *, limit: int, timeout: float) -> Sequence[Change]:
-        """Return the changes of a memory, newest first; none when it never was or is not the caller's to see."""
+        """Return the changes of a memory, newest first; none when it never was or is not the caller's to see.
+
+        A turn has one: that it was said (`hermes_memory.domain.history.said`), or that it was forgotten.
+        """
         ...
 
     async def of_operation(self, caller: Caller, operation: OperationId, *, timeout: float) -> Sequence[Change]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from hermes_memory.domain.archive import (
     ArchivedTheme,
     ArchivedTurn,
 )
+from hermes_memory.domain.forgotten import forgotten_mark
 from hermes_memory.domain.model import NO_METADATA, Subject, Theme
 from hermes_memory.ports.archive import Archive
 from hermes_memory.testing.making import ANA, MARKETING, SALES
@@ -201,6 +203,18 @@ class ArchiveContract:
         assert {kind: n for kind, n in receipt.new.items() if n} == {"entry": 2, "turn": 1}
         assert (receipt.known, receipt.altered, list(receipt.missing)) == (2, 2, [])
         assert [each.content for each in told] == ["launch on 3 May", "tea is green", "on 3 May"]
+
+    async def test_a_turn_that_was_forgotten_is_not_brought_in(self, kept: ArchiveUnderTest) -> None:
+        code = turn("the code is zebra", 0, number=20)
+        marked = replace(session(), forgotten=forgotten_mark("user", 0, sha256(code.content.encode()).digest()))
+        await kept.archive.store([marked], vectors=False)
+        receipt = await kept.archive.store([code, turn("noted", 1, number=21)], vectors=True)
+        await kept.archive.store([marked, session()], vectors=False)
+        told = await kept.told(MARKETING, False)
+
+        assert (receipt.new, receipt.known, receipt.altered, list(receipt.missing)) == ({"turn": 1}, 1, 0, [])
+        assert [each.content for each in told if isinstance(each, ArchivedTurn)] == ["noted"]
+        assert [each.forgotten for each in told if isinstance(each, ArchivedSession)] == [marked.forgotten]
 
     async def test_a_turn_takes_the_next_place_when_its_own_is_taken(self, kept: ArchiveUnderTest) -> None:
         await kept.archive.store([turn("first", 0, number=20), turn("second", 4, number=21)], vectors=True)

@@ -21,7 +21,7 @@ from hermes_memory.domain.model import (
     SubjectScope,
     ThemeScope,
 )
-from hermes_memory.domain.operations import ById, RemoveEntry, ReplaceEntry
+from hermes_memory.domain.operations import ById, RecordTurns, RemoveEntry, ReplaceEntry
 from hermes_memory.ports.delivery import DeliveryStore
 from hermes_memory.ports.history import HistoryReader
 from hermes_memory.testing.making import (
@@ -187,6 +187,36 @@ class HistoryContract:
         effects = [o.effect.value for o in [*first_try, *late, *right]]
         assert effects == ["replaced", "not_found", "not_found", "removed"]
 
+    async def test_of_a_turn_it_is_told_that_it_was_said(self, past: HistoryUnderTest) -> None:
+        talk = record(said("the alarm code is zebra"))
+        row = await _recorded(past, talk)
+
+        (change,) = await past.history.of_row(DESK, row, limit=PLENTY, timeout=PATIENCE)
+        elsewhere = await past.history.of_row(SALES_DESK, row, limit=PLENTY, timeout=PATIENCE)
+        assert (change.kind, change.target, change.after) == (ChangeKind.ADDED, None, "the alarm code is zebra")
+        assert (change.origin, change.session) == (talk.turns[0].origin, MORNING)
+        assert (change.said_at, change.at) == (talk.turns[0].at, talk.stamp.accepted_at)
+        assert elsewhere == []
+        assert await past.history.recent(DESK, CurrentScope(), limit=PLENTY, timeout=PATIENCE) == []
+
+    async def test_of_a_forgotten_turn_it_is_told_that_it_was_forgotten_and_never_what_was_said(
+        self, past: HistoryUnderTest
+    ) -> None:
+        talk = record(said("the alarm code is zebra"), caller=DESK_WITH_ANA)
+        row = await _recorded(past, talk)
+        evening = Caller(theme=MARKETING, subject=DESK_WITH_ANA.subject, session=EVENING)
+        await past.delivery.apply([forgetting := remove(ById(id=row), evening)])
+
+        (change,) = await past.history.of_row(DESK_WITH_ANA, row, limit=PLENTY, timeout=PATIENCE)
+        for other in (DESK, DESK_WITH_BEN, SALES_DESK):
+            assert await past.history.of_row(other, row, limit=PLENTY, timeout=PATIENCE) == []
+        assert (change.kind, change.target, change.before, change.after) == (ChangeKind.REMOVED, None, None, None)
+        assert (change.said_at, change.at) == (talk.turns[0].at, forgetting.stamp.accepted_at)
+        assert (change.session, change.subject) == (MORNING, DESK_WITH_ANA.subject)
+        assert await past.history.recent(DESK_WITH_ANA, CurrentScope(), limit=PLENTY, timeout=PATIENCE) == [change]
+        assert await _contents(past, await past.moment()) == []
+        assert await past.history.stored_at(DESK_WITH_ANA, [row], await past.moment(), timeout=PATIENCE) == frozenset()
+
     async def test_turns_are_known_by_when_they_were_accepted(self, past: HistoryUnderTest) -> None:
         early, late = record(said("hello")), record(said("good bye"))
         rows = [o.row for o in await past.delivery.apply([early, late]) if o.row]
@@ -202,6 +232,12 @@ async def _stored(
     past: HistoryUnderTest, content: str, caller: Caller = DESK, *, metadata: Metadata = NO_METADATA
 ) -> RowId:
     (outcome,) = await past.delivery.apply([add(content, caller, metadata=metadata)])
+    assert outcome.row is not None
+    return outcome.row
+
+
+async def _recorded(past: HistoryUnderTest, talk: RecordTurns) -> RowId:
+    (outcome,) = await past.delivery.apply([talk])
     assert outcome.row is not None
     return outcome.row
 

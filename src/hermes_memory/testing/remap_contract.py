@@ -7,7 +7,7 @@ from typing import Final
 
 from hermes_memory.domain.maintenance import Remap
 from hermes_memory.domain.model import Caller, ReadPolicy, RowId, SessionId, Theme, Turn
-from hermes_memory.domain.operations import Operation, RecordDelegation, TurnDraft
+from hermes_memory.domain.operations import ById, Operation, RecordDelegation, TurnDraft, row_id
 from hermes_memory.testing.making import (
     ANA,
     CURRENT,
@@ -30,6 +30,7 @@ from hermes_memory.testing.making import (
     read,
     read_entry,
     record,
+    remove,
     replace,
     said,
     stamp,
@@ -112,6 +113,23 @@ class RemapContract:
         assert (done["turns"], done["entries"]) == (1, 1)
         assert await contents(store, THERE) == {"a note", "a late note"}
         assert await _places(store) == [(n, f"turn {n} common") for n in range(3)]
+
+    async def test_what_either_theme_has_forgotten_stays_forgotten(self, kept_up: UpkeepUnderTest) -> None:
+        store, talk = kept_up.store, _talk(4)
+        first, second = record(*talk[:3]), record(talk[1], talk[3], caller=THERE)
+        await deliver(store, first, second)
+        forgotten_here, forgotten_there = row_id(first.stamp.operation, 0), row_id(second.stamp.operation, 0)
+        await deliver(store, remove(ById(id=forgotten_here)), remove(ById(id=forgotten_there), THERE))
+        alone = Caller(theme=MARKETING, session=EVENING)
+        await deliver(store, remove(ById(id=await stored(store, record(talk[0], caller=alone)))))
+        foretold = await counted(kept_up.remap(MOVE))
+        done = await carry_out(kept_up.remap(MOVE))
+        await deliver(store, record(*talk, caller=THERE), record(talk[0], caller=Caller(theme=PRESS, session=EVENING)))
+        found = await store.search.by_text(THERE, TURNS, store.analyze("turn"), limit=PLENTY, timeout=PATIENCE)
+
+        assert foretold == done
+        assert (done["turns"], done["merged_turns"], done["sessions"]) == (2, 1, 2)
+        assert sorted(hit.row.content for hit in found.hits) == ["turn 2 common", "turn 3 common"]
 
     async def test_grants_go_along_to_a_name_that_is_new(self, kept_up: UpkeepUnderTest) -> None:
         store = kept_up.store

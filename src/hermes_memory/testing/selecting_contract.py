@@ -127,7 +127,10 @@ class SelectingContract:
         turn = await stored(store, record(said("words said once")))
 
         outcomes = await deliver(
-            store, remove(ById(id=turn)), remove(by_content("words said once")), remove(by_substring("words"))
+            store,
+            replace(ById(id=turn), "words said anew"),
+            remove(by_content("words said once")),
+            remove(by_substring("words")),
         )
 
         assert [outcome.effect for outcome in outcomes] == [Effect.NOT_FOUND] * 3

@@ -24,6 +24,7 @@ from hermes_memory.testing.inspector_contract import InspectorContract
 from hermes_memory.testing.reading_contract import ReadingContract
 from hermes_memory.testing.selecting_contract import SelectingContract
 from hermes_memory.testing.text_search_contract import TextSearchContract
+from hermes_memory.testing.turn_forgetting_contract import TurnForgettingContract
 from hermes_memory.testing.turns_contract import DelegationContract, TurnsContract
 from hermes_memory.testing.vector_search_contract import VectorSearchContract
 from hermes_memory.testing.visibility_contract import VisibilityContract
@@ -36,6 +37,7 @@ class StoreContract(
     ReplacingContract,
     RemovingContract,
     TurnsContract,
+    TurnForgettingContract,
     DelegationContract,
     ReadingContract,
     TextSearchContract,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
 from hermes_memory.domain.model import Caller, Origin, Role, SessionId
+from hermes_memory.domain.operations import ById
 from hermes_memory.ports.history import HistoryReader
 from hermes_memory.ports.maintenance import Upkeep
 from hermes_memory.testing.making import (
@@ -21,6 +22,7 @@ from hermes_memory.testing.making import (
     PLENTY,
     SALES,
     SALES_DESK,
+    TURNS,
     add,
     by_content,
     contents,
@@ -94,6 +96,21 @@ async def counted(upkeep: Upkeep) -> Mapping[str, int]:
 
 class UpkeepContract:
     """The promises. A subclass supplies the async fixture `kept_up`: fresh and empty each time."""
+
+    async def test_what_was_forgotten_does_not_come_back_after_its_session_was_pruned(
+        self, kept_up: UpkeepUnderTest
+    ) -> None:
+        store, talk = kept_up.store, [said("the code is zebra", at=LONG_AGO), said("noted", at=LONG_AGO)]
+        gone = await stored(store, record(talk[0], caller=OLD_TALK))
+        await deliver(store, record(*talk, caller=OLD_TALK), remove(ById(id=gone), OLD_TALK))
+        foretold = await counted(kept_up.prune(Prune(before=BETWEEN)))
+        done = await carry_out(kept_up.prune(Prune(before=BETWEEN)))
+        await deliver(store, record(*talk, caller=OLD_TALK))
+        found = await store.search.by_text(DESK, TURNS, store.analyze("zebra noted"), limit=PLENTY, timeout=PATIENCE)
+
+        assert foretold == done
+        assert done["turns"] == 1
+        assert [hit.row.content for hit in found.hits] == ["noted"]
 
     async def test_what_was_said_before_goes_and_durable_memories_stay(self, kept_up: UpkeepUnderTest) -> None:
         store = kept_up.store

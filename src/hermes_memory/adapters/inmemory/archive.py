@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Final, TypeVar, cast
 
 from hermes_memory.domain.archive import (
@@ -19,6 +20,7 @@ from hermes_memory.domain.archive import (
     EmbeddingModel,
     archived_kind,
 )
+from hermes_memory.domain.forgotten import forgotten_mark, marks
 from hermes_memory.domain.model import Theme
 from hermes_memory.domain.vectors import all_indexable
 from hermes_memory.ports.archive import Receipt
@@ -126,8 +128,15 @@ class InMemoryArchive:
         )
         self._merge(session, _place(record), _wider_session)
         after = max((turn.position + 1 for turn in said), default=0)
+        if self._forgotten(record):
+            return _KNOWN
         placed = replace(record, position=max(record.position, after))
         return self._keep(placed, [turn for turn in said if _words(turn) == _words(record)])
+
+    def _forgotten(self, record: ArchivedTurn) -> bool:
+        session = cast("ArchivedSession", self._kept[ArchivedSession, _place(record)])
+        digest = sha256(record.content.encode()).digest()
+        return forgotten_mark(record.role, record.occurrence, digest) in marks(session.forgotten)
 
     def _of(self, kind: type[Text]) -> list[Text]:
         return [record for record in self._kept.values() if isinstance(record, kind)]
@@ -175,6 +184,7 @@ def _wider_session(there: Archived, told: Archived) -> Archived:
         parent=one.parent or other.parent,
         started_at=min(one.started_at, other.started_at),
         last_at=max(one.last_at, other.last_at),
+        forgotten=one.forgotten + (b"" if other.forgotten in one.forgotten else other.forgotten),
     )
 
 

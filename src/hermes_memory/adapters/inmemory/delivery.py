@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from hermes_memory.adapters.inmemory.history import note
+from hermes_memory.adapters.inmemory.history import note, note_forgotten
 from hermes_memory.adapters.inmemory.records import Delivered, Records, entry_key
-from hermes_memory.adapters.inmemory.selection import SEVERAL, select
+from hermes_memory.adapters.inmemory.selection import SEVERAL, said_by_id, select
 from hermes_memory.adapters.inmemory.storable import require_storable
 from hermes_memory.adapters.inmemory.turns import note_delegation, record_turns
 from hermes_memory.domain.model import Caller, Entry, HomeId, OperationId, RowId
@@ -144,10 +144,18 @@ class InMemoryDelivery:
         if selected is SEVERAL:
             return Effect.AMBIGUOUS, None
         if selected is None:
-            return Effect.NOT_FOUND, None
+            return self._forget_turn(operation)
         self._records.drop_entry(selected.id)
         note(self._records, operation, selected, None)
         return Effect.REMOVED, selected.id
+
+    def _forget_turn(self, operation: RemoveEntry) -> tuple[Effect, RowId | None]:
+        turn = said_by_id(self._records, operation.stamp.caller, operation.selector)
+        if turn is None:
+            return Effect.NOT_FOUND, None
+        self._records.forget_turn(turn.id)
+        note_forgotten(self._records, operation, turn)
+        return Effect.REMOVED, turn.id
 
     def _equal(self, entry: Entry) -> Entry | None:
         known = self._records.entry_keys.get(entry_key(entry))

@@ -7,8 +7,8 @@ from datetime import datetime
 from uuid import uuid5
 
 from hermes_memory.adapters.inmemory.records import Records
-from hermes_memory.domain.history import Change, ChangeKind
-from hermes_memory.domain.model import NO_METADATA, Caller, Entry, OperationId, RowId, Scope, Target
+from hermes_memory.domain.history import Change, ChangeKind, said
+from hermes_memory.domain.model import NO_METADATA, Caller, Entry, OperationId, RowId, Scope, Target, Turn
 from hermes_memory.domain.operations import AddEntry, RemoveEntry, ReplaceEntry
 from hermes_memory.domain.visibility import changeable, in_scope, past_visible, visible
 
@@ -47,6 +47,31 @@ def note(
     )
 
 
+def note_forgotten(records: Records, operation: RemoveEntry, turn: Turn) -> None:
+    """Note that an operation has forgotten a turn. What was said is not told."""
+    stamp = operation.stamp
+    records.history.append(
+        Change(
+            id=uuid5(stamp.operation, f"history {turn.id}"),
+            theme=turn.theme,
+            subject=turn.subject,
+            row=turn.id,
+            kind=ChangeKind.REMOVED,
+            target=None,
+            before=None,
+            after=None,
+            origin=stamp.origin,
+            tool=stamp.tool,
+            session=turn.session,
+            operation=stamp.operation,
+            reason=stamp.reason,
+            at=stamp.accepted_at,
+            recorded_at=records.now(),
+            said_at=turn.at,
+        )
+    )
+
+
 def _said_at(operation: AddEntry | ReplaceEntry) -> datetime:
     return operation.at if isinstance(operation, AddEntry) else operation.said_at
 
@@ -59,7 +84,12 @@ class InMemoryHistory:
 
     async def of_row(self, caller: Caller, row: RowId, *, limit: int, timeout: float) -> Sequence[Change]:
         """Return the changes of a memory; see `HistoryReader.of_row`."""
-        return [change for change in self._visible(caller) if change.row == row][:limit]
+        if told := [change for change in self._visible(caller) if change.row == row]:
+            return told[:limit]
+        turn = self._records.turns.get(row)
+        if turn is None or not past_visible(turn.theme, turn.subject, caller):
+            return []
+        return [said(turn, accepted_at=self._records.accepted[row])]
 
     async def of_operation(self, caller: Caller, operation: OperationId, *, timeout: float) -> Sequence[Change]:
         """Return what a write changed; see `HistoryReader.of_operation`."""
@@ -104,7 +134,7 @@ class InMemoryHistory:
         return (change for change in changes if past_visible(change.theme, change.subject, caller))
 
     def _entry(self, change: Change) -> Entry | None:
-        if change.gone or change.after is None or change.said_at is None:
+        if change.gone or change.after is None or change.said_at is None or change.target is None:
             return None
         added = [c.metadata for c in self._records.history if c.row == change.row and c.kind is ChangeKind.ADDED]
         return Entry(

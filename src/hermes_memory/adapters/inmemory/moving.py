@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from hermes_memory.adapters.inmemory.records import Records, SessionKey, TurnKey, session_key
@@ -22,9 +22,11 @@ def moved_session(session: SessionKey, theme: Theme) -> SessionKey:
 
 
 def giving_way(records: Records, session: SessionKey, theme: Theme) -> frozenset[RowId]:
-    """Return the turns of a session that the other theme has already."""
+    """Return the turns of a session that the other theme has already, or has forgotten."""
+    forgotten = records.forgotten_turns.get(moved_session(session, theme), set())
+    known = records.turn_keys.keys() | forgotten
     keys = records.turn_keys.items()
-    return frozenset(row for key, row in keys if key[0] == session and _moved_key(key, theme) in records.turn_keys)
+    return frozenset(row for key, row in keys if key[0] == session and _moved_key(key, theme) in known)
 
 
 def move_session(records: Records, session: SessionKey, theme: Theme) -> int:
@@ -36,10 +38,11 @@ def move_session(records: Records, session: SessionKey, theme: Theme) -> int:
     target, doomed = moved_session(session, theme), giving_way(records, session, theme)
     there, turns = turns_of(records, target), turns_of(records, session)
     before = {turn.id: records.previous(turn) for turn in there}
-    _take_out(records, session, theme)
+    _take_out(records, session, theme, giving_way=doomed)
     for row in doomed:
         _drop(records, row)
     moved = [replace(turn, theme=theme) for turn in turns if turn.id not in doomed]
+    _take_marks(records, session, theme)
     records.turn_counts[target] = max(records.turn_counts[target], records.turn_counts.pop(session))
     if there:
         _place(records, target, sorted([*there, *moved], key=lambda turn: turn.at), before)
@@ -60,13 +63,22 @@ def _moved_key(key: TurnKey, theme: Theme) -> TurnKey:
     return moved_session(session, theme), role, content, occurrence
 
 
-def _take_out(records: Records, session: SessionKey, theme: Theme) -> None:
-    """Let the places of a session be free, and its turns be known as those of the other theme unless that has them."""
+def _take_out(records: Records, session: SessionKey, theme: Theme, *, giving_way: Collection[RowId]) -> None:
+    """Let the places of a session be free, and its turns be known as those of the other theme unless they give way."""
     for place in [place for place in records.turn_places if place[0] == session]:
         del records.turn_places[place]
     for key in [key for key in records.turn_keys if key[0] == session]:
         row = records.turn_keys.pop(key)
-        records.turn_keys.setdefault(_moved_key(key, theme), row)
+        if row not in giving_way:
+            records.turn_keys[_moved_key(key, theme)] = row
+
+
+def _take_marks(records: Records, session: SessionKey, theme: Theme) -> None:
+    """Let what was forgotten in a session be forgotten in that of the other theme."""
+    target = moved_session(session, theme)
+    if marks := records.forgotten_turns.pop(session, None):
+        there = records.forgotten_turns.setdefault(target, set())
+        there |= {_moved_key(key, theme) for key in marks}
 
 
 def _drop(records: Records, row: RowId) -> None:

@@ -84,6 +84,7 @@ class Records:
         changes: How many have been until now.
         turn_counts: Turns stored in each session, which is the position of its next one.
         turn_places: The turn at each position of a session.
+        forgotten_turns: What makes a turn of each session equal to one that was forgotten.
         unembedded: Turns that are to have no vector.
         history: What became of entries, in the order in which it happened.
         accepted: When each turn was accepted.
@@ -108,6 +109,7 @@ class Records:
     changes: int = 0
     turn_counts: Counter[SessionKey] = field(default_factory=Counter)
     turn_places: dict[tuple[SessionKey, int], RowId] = field(default_factory=dict)
+    forgotten_turns: dict[SessionKey, set[TurnKey]] = field(default_factory=dict)
     unembedded: set[RowId] = field(default_factory=set)
     history: list[Change] = field(default_factory=list)
     accepted: dict[RowId, datetime] = field(default_factory=dict)
@@ -229,6 +231,12 @@ class Records:
         for place in doomed:
             self.history[place] = self.history[place].without_texts()
         return len(doomed)
+
+    def forget_turn(self, row: RowId) -> None:
+        """Remove a turn as `erase_turn` does. It is not stored again, however often it is handed in."""
+        key = next(key for key, stored in self.turn_keys.items() if stored == row)
+        self.forgotten_turns.setdefault(key[0], set()).add(key)
+        self.erase_turn(row)
 
     def erase_turn(self, row: RowId) -> None:
         """Remove a turn with all that holds words of it: the turn after it waits for a new vector."""

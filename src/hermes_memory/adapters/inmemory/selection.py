@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias, assert_never
 
 from hermes_memory.adapters.inmemory.records import Records
-from hermes_memory.domain.model import Caller, Entry
+from hermes_memory.domain.model import Caller, Entry, Turn
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
 from hermes_memory.domain.visibility import changeable
 
@@ -39,6 +39,14 @@ def select(records: Records, caller: Caller, selector: Selector) -> Selected:
             return _first_group(records, caller, selector, lambda content: selector.text in content)
         case _:
             assert_never(selector)
+
+
+def said_by_id(records: Records, caller: Caller, selector: Selector) -> Turn | None:
+    """Return the turn that is meant, None when there is none that the caller may forget."""
+    if not isinstance(selector, ById) or selector.left_by is not None:
+        return None
+    turn = records.turns.get(selector.id)
+    return turn if turn and changeable(turn.theme, turn.subject, caller) else None
 
 
 def _as_left(records: Records, selector: ById) -> bool:

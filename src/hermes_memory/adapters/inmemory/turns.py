@@ -28,11 +28,13 @@ def note_delegation(records: Records, operation: RecordDelegation) -> tuple[Effe
     return Effect.STORED, None
 
 
-def _record(records: Records, operation: RecordTurns, session: SessionKey, index: int) -> tuple[RowId, bool]:
+def _record(records: Records, operation: RecordTurns, session: SessionKey, index: int) -> tuple[RowId | None, bool]:
     draft = operation.turns[index]
     key = (session, draft.role, draft.content, draft.occurrence)
     if known := records.turn_keys.get(key):
         return known, False
+    if key in records.forgotten_turns.get(session, ()):
+        return None, False
     turn = _turn(draft, operation.stamp.operation, index, session, position=records.turn_counts[session])
     records.put_turn(turn, key=key, embed=draft.embed)
     records.accepted[turn.id] = operation.stamp.accepted_at

@@ -86,8 +86,9 @@ class InMemoryPrune(Noting):
         }
 
     def _idle(self, doomed: Collection[RowId]) -> list[SessionKey]:
-        """Return the sessions of which nothing is left without these turns."""
+        """Return the sessions of which nothing is left without these turns, and in which nothing was forgotten."""
         kept = {session_key(turn) for turn in self._records.turns.values() if turn.id not in doomed}
+        kept |= self._records.forgotten_turns.keys()
         return [key for key in self._records.turn_counts if key not in kept and self._prune.theme in {None, key[0]}]
 
 

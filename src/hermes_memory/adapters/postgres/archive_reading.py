@@ -45,7 +45,7 @@ select r.agent_identity as theme, r.subject, r.id, r.target, r.content, r.origin
   from hermes_memory.memory_entries r where r.agent_identity = $1 order by r.subject, r.updated_at, r.id"""
 SESSIONS: Final = """
 select r.agent_identity as theme, r.subject, r.session_id as session, r.parent_session_id as parent, r.started_at,
-       r.last_at
+       r.last_at, r.forgotten
   from hermes_memory.sessions r where r.agent_identity = $1 order by r.subject, r.session_id collate "C" """
 TURNS: Final = """
 select r.agent_identity as theme, r.subject, r.session_id as session, r.position, r.id, r.parent_session_id as parent,

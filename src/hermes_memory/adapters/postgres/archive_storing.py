@@ -55,12 +55,14 @@ select theme, now(), now() from unnest($1::text[]) as u(theme)
 
 SESSIONS: Final[LiteralString] = """
 insert into hermes_memory.sessions as s
-  (agent_identity, subject, session_id, parent_session_id, started_at, last_at)
-select $1, $2, u.* from unnest($3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[]) as u
+  (agent_identity, subject, session_id, parent_session_id, started_at, last_at, forgotten)
+select $1, $2, u.* from unnest($3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::bytea[]) as u
     on conflict (agent_identity, subject, session_id)
     do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                   started_at = least(s.started_at, excluded.started_at),
-                  last_at = greatest(s.last_at, excluded.last_at)
+                  last_at = greatest(s.last_at, excluded.last_at),
+                  forgotten = s.forgotten || case when position(excluded.forgotten in s.forgotten) = 0
+                                                  then excluded.forgotten else '' end
 returning not exists (select from hermes_memory.sessions b
                        where b.agent_identity = s.agent_identity and b.subject = s.subject
                          and b.session_id = s.session_id) as added"""
@@ -202,7 +204,7 @@ def _values(record: Archived) -> tuple[object, ...]:
         case ArchivedTheme():
             return record.theme, record.first_seen_at, record.last_seen_at, json_text(record.metadata)
         case ArchivedSession():
-            return record.session, record.parent, record.started_at, record.last_at
+            return record.session, record.parent, record.started_at, record.last_at, record.forgotten
         case ArchivedDelegation():
             return (
                 *(record.id, record.session, record.child_theme, record.child_session),

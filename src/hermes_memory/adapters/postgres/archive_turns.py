@@ -14,6 +14,7 @@ from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.rows import columns_in_parts, content_hash, json_text, subject_key, utc
 from hermes_memory.adapters.postgres.turns import ADD, ADVANCE_SESSIONS, HOLD_SESSIONS, KNOWN, NEXT_STRETCHES, STRETCH
 from hermes_memory.domain.archive import ArchivedTurn
+from hermes_memory.domain.forgotten import forgotten_mark, marks
 from hermes_memory.domain.lexemes import indexed_text
 from hermes_memory.domain.model import Kind, RowId
 from hermes_memory.domain.postings import lexeme_key
@@ -42,6 +43,7 @@ class _Session:
     turns: int
     lex_number: int
     lex_used: int
+    forgotten: frozenset[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ async def store_turns(
     known = {row["id"] for row in await transaction.fetch(KNOWN_IDS, theme, [turn.id for turn in turns])}
     fresh: dict[object, ArchivedTurn] = {}
     for turn, key in zip(turns, keys, strict=True):
-        if turn.id not in known and key not in equal and key not in fresh:
+        if turn.id not in known and key not in equal and key not in fresh and not _forgotten(key, sessions):
             fresh[key] = turn
             known.add(turn.id)
     placed = await _place(transaction, analyze, sessions, list(fresh.values()))
@@ -85,7 +87,7 @@ async def store_turns(
         await _insert(transaction, theme, subject, placed, vectors)
         await _advance(transaction, theme, subject, sessions)
     present = {row["n"] - 1 for row in await transaction.fetch(PRESENT, theme, subject, *columns)}
-    absent = [place for place in range(len(turns)) if place not in present]
+    absent = [place for place, key in enumerate(keys) if place not in present and not _forgotten(key, sessions)]
     missing = [place for place in absent if turns[place].id not in known]
     altered = len(absent) - len(missing)
     left = len(turns) - len(placed) - altered - len(missing)
@@ -106,7 +108,9 @@ async def _hold(
     held = {}
     for part in columns_in_parts(wanted):
         for row in await transaction.fetch(HOLD_SESSIONS, theme, subject, *part):
-            held[row["session_id"]] = _Session(row["turns"], row["lex_number"], row["lex_used"])
+            held[row["session_id"]] = _Session(
+                row["turns"], row["lex_number"], row["lex_used"], marks(row["forgotten"])
+            )
     return held
 
 
@@ -170,6 +174,11 @@ async def _advance(transaction: Transaction, theme: str, subject: bytes, session
     states = [(name, each.turns, each.lex_number, each.lex_used) for name, each in sorted(sessions.items())]
     for part in columns_in_parts(states):
         await transaction.execute(ADVANCE_SESSIONS, theme, subject, *part)
+
+
+def _forgotten(key: tuple[str, str, bytes, int], sessions: Mapping[str, _Session]) -> bool:
+    session, role, digest, occurrence = key
+    return forgotten_mark(role, occurrence, digest) in sessions[session].forgotten
 
 
 def _key(turn: ArchivedTurn) -> tuple[str, str, bytes, int]:

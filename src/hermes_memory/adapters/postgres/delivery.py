@@ -17,6 +17,7 @@ from hermes_memory.adapters.postgres.errors import COLLISIONS, domain_error
 from hermes_memory.adapters.postgres.inbox import DeliveredMeanwhile
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import subject_key
+from hermes_memory.adapters.postgres.turn_forgetting import forget_turn
 from hermes_memory.adapters.postgres.turns import Turns
 from hermes_memory.domain.errors import HermesMemoryError, StoreBusy
 from hermes_memory.domain.model import Caller, OperationId, Theme
@@ -107,7 +108,8 @@ class PostgresDelivery:
         outcomes.update(await inbox.recorded(transaction, caller, list(waiting)))
         fresh = [each for operation, each in waiting.items() if operation not in outcomes]
         made: list[Outcome] = []
-        # What was said and what is remembered do not touch each other: each keeps its own order.
+        # What is remembered does not touch what was said, and what is forgotten of it is never stored again: each keeps
+        # its own order.
         for kind, group in groupby(sorted(fresh, key=_concerns_entries), key=type):
             made += await self._apply_group(transaction, caller, kind, list(group))
         await inbox.record(transaction, caller.theme, subject_key(caller.subject), made)
@@ -133,7 +135,10 @@ class PostgresDelivery:
             case ReplaceEntry():
                 return await self._entries.replace(transaction, caller, operation)
             case RemoveEntry():
-                return await self._entries.remove(transaction, caller, operation)
+                outcome = await self._entries.remove(transaction, caller, operation)
+                if outcome.effect is not Effect.NOT_FOUND:
+                    return outcome
+                return await forget_turn(transaction, caller, operation) or outcome
             case AddEntry() | RecordTurns() | RecordDelegation():
                 raise AssertionError("applied as a group")
             case _:

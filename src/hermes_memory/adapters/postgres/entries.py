@@ -207,7 +207,7 @@ class Entries:
 
 async def _scrub(transaction: Transaction, caller: Caller, selected: Selected) -> None:
     theme, subject = caller.theme, selected.subject
-    words = await lexicon.entry_document(
+    words = await lexicon.row_document(
         transaction, theme, subject, selected.id, key=selected.key, length=selected.length
     )
     await lexicon.scrub(transaction, theme, str(selected.target), subject, words)

@@ -12,10 +12,12 @@ from uuid import uuid5
 from hermes_memory.adapters.postgres.pool import Transaction
 from hermes_memory.adapters.postgres.rows import columns_in_parts, json_text
 from hermes_memory.domain.history import ChangeKind
-from hermes_memory.domain.model import Metadata, RowId, Target
+from hermes_memory.domain.model import Metadata, RowId, SessionId, Target
 from hermes_memory.domain.operations import Stamp
 
 SALT_BYTES: Final = 16
+SAID: Final = "turn"
+"""In the place of a target, of what was said in a conversation."""
 
 # The database hashes, because the moment is its own: it is taken while the entry is locked, so that the changes of an
 # entry are in the order of their effect whatever the clocks of their hosts say.
@@ -41,20 +43,23 @@ class Change:
     """One change of one entry: its content before, None when it is new, and after, None when it is gone.
 
     Attributes:
-        said_at: When the content after it was said or became true.
+        target: None of what was said in a conversation.
+        said_at: When the content after it was said or became true; what was said, when it is forgotten.
         metadata: Of an entry that is added.
         merged_into: The entry that has that content already, and stays in the place of this one.
+        session: What it is about was said in; None for the session of who changes it.
     """
 
     what: ChangeKind
     stamp: Stamp
     row: RowId
-    target: Target
+    target: Target | None
     old: str | None
     new: str | None
     said_at: datetime | None = None
     metadata: Metadata | None = None
     merged_into: RowId | None = None
+    session: SessionId | None = None
 
 
 async def note(transaction: Transaction, theme: str, subject: bytes, changes: Sequence[Change]) -> None:
@@ -67,8 +72,8 @@ def _row(change: Change) -> tuple[object, ...]:
     stamp = change.stamp
     return (
         *(uuid5(stamp.operation, f"history {change.row}"), change.row, stamp.operation),
-        *(str(change.what), str(change.target), change.old, change.new),
-        *(str(stamp.origin), stamp.tool, stamp.caller.session, stamp.reason),
+        *(str(change.what), str(change.target or SAID), change.old, change.new),
+        *(str(stamp.origin), stamp.tool, change.session or stamp.caller.session, stamp.reason),
         *(stamp.accepted_at, change.said_at, None if change.metadata is None else json_text(change.metadata)),
         *(change.merged_into, secrets.token_bytes(SALT_BYTES)),
     )

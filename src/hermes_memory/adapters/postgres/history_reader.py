@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, assert_never
 
+from hermes_memory.adapters.postgres import history
 from hermes_memory.adapters.postgres.pool import Pool
-from hermes_memory.adapters.postgres.rows import own_subjects, persons, utc
-from hermes_memory.domain.history import Change, ChangeKind
+from hermes_memory.adapters.postgres.rows import own_subjects, persons, turn_of, utc
+from hermes_memory.domain.history import Change, ChangeKind, said
 from hermes_memory.domain.model import (
     NO_METADATA,
     AllScope,
@@ -41,6 +42,13 @@ select h.* from hermes_memory.history h
    and ((h.subject <> '' and h.subject = any ($1::bytea[]))
         or (h.subject = '' and h.agent_identity = (select hermes_memory.ctx_theme())))
  order by h.recorded_at desc, h.id limit $3"""
+
+# What was said is told as what was added: it is there, and nothing else became of it.
+SAID: Final[LiteralString] = """
+select r.* from hermes_memory.memory_rows r
+ where r.kind = 'turn' and r.id = $2
+   and ((r.subject <> '' and r.subject = any ($1::bytea[]))
+        or (r.subject = '' and r.agent_identity = (select hermes_memory.ctx_theme())))"""
 
 OF_OPERATION: Final[LiteralString] = """
 select h.* from hermes_memory.history h
@@ -109,8 +117,11 @@ class PostgresHistory:
 
     async def of_row(self, caller: Caller, row: RowId, *, limit: int, timeout: float) -> Sequence[Change]:
         """Return the changes of a memory; see `HistoryReader.of_row`."""
-        found = await self._fetch(caller, timeout, OF_ROW, persons(caller), row, limit)
-        return [_change(record) for record in found]
+        async with self._pool.transaction(caller, timeout=timeout, read_only=True) as transaction:
+            if found := await transaction.fetch(OF_ROW, persons(caller), row, limit):
+                return [_change(record) for record in found]
+            turns = await transaction.fetch(SAID, persons(caller), row)
+            return [said(turn_of(turn), accepted_at=utc(turn["updated_at"])) for turn in turns]
 
     async def of_operation(self, caller: Caller, operation: OperationId, *, timeout: float) -> Sequence[Change]:
         """Return what a write changed; see `HistoryReader.of_operation`."""
@@ -178,7 +189,7 @@ def _change(record: Record) -> Change:
         subject=Subject(subject) if subject else None,
         row=RowId(record["row_id"]),
         kind=ChangeKind(record["change"]),
-        target=Target(record["target"]),
+        target=None if record["target"] == history.SAID else Target(record["target"]),
         before=record["old_content"],
         after=record["new_content"],
         origin=Origin(record["origin"]),

@@ -43,8 +43,8 @@ select $1, $3, $2, u.lexeme, u.hi, u.n, (select $7::text::bigint[])[u.last - u.h
 
 LEXEMES_OF: Final[LiteralString] = """
 select u.lexeme, cardinality(u.positions) as frequency
-  from hermes_memory.memory_entries e cross join lateral unnest(e.lex) as u
- where e.agent_identity = $1 and e.subject = $2 and e.id = $3"""
+  from hermes_memory.memory_documents d cross join lateral unnest(d.lex) as u
+ where d.agent_identity = $1 and d.subject = $2 and d.id = $3"""
 
 # A block that loses a posting is deleted and, unless it is empty now, inserted anew under the same best impact, which
 # stays an upper bound. The last line counts the document out of the statistics. Lexemes and impacts are compared with
@@ -150,12 +150,12 @@ async def _append(transaction: Transaction, theme: str, subject: bytes, shelf: s
     )
 
 
-async def entry_document(
-    transaction: Transaction, theme: str, subject: bytes, entry: object, *, key: int, length: int
+async def row_document(
+    transaction: Transaction, theme: str, subject: bytes, row: object, *, key: int, length: int
 ) -> Document:
-    """Read back what the index holds of a stored entry."""
-    held = await transaction.fetch(LEXEMES_OF, theme, subject, entry)
-    return Document(key=key, counts={row["lexeme"]: row["frequency"] for row in held}, length=length)
+    """Read back what the index holds of a stored row."""
+    held = await transaction.fetch(LEXEMES_OF, theme, subject, row)
+    return Document(key=key, counts={each["lexeme"]: each["frequency"] for each in held}, length=length)
 
 
 async def scrub(transaction: Transaction, theme: str, shelf: str, subject: bytes, gone: Document) -> None:

@@ -15,6 +15,7 @@ from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.pool import Transaction
 from hermes_memory.adapters.postgres.rows import columns_in_parts, content_hash, json_text, subject_key, utc
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.forgotten import forgotten_mark, marks
 from hermes_memory.domain.lexemes import indexed_text
 from hermes_memory.domain.model import Caller, Kind, RowId, SessionId
 from hermes_memory.domain.operations import Effect, Outcome, RecordTurns, TurnDraft, row_id
@@ -40,7 +41,7 @@ select $1, $2, u.session_id, u.parent, u.first_at, u.last_at
     do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                   started_at = least(s.started_at, excluded.started_at),
                   last_at = greatest(s.last_at, excluded.last_at)
-returning session_id, parent_session_id, turns, lex_number, lex_used"""
+returning session_id, parent_session_id, turns, lex_number, lex_used, forgotten"""
 
 KNOWN: Final[LiteralString] = """
 select c.id, c.session_id, c.role, c.content_hash, c.occurrence
@@ -79,6 +80,11 @@ class _Session:
     turns: int
     lex_number: int
     lex_used: int
+    forgotten: frozenset[bytes]
+
+    def has_forgotten(self, key: TurnKey) -> bool:
+        _, role, digest, occurrence = key
+        return forgotten_mark(role, occurrence, digest) in self.forgotten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +129,12 @@ class Turns:
         self._analyze = analyze
 
     async def record(self, transaction: Transaction, caller: Caller, records: Sequence[RecordTurns]) -> list[Outcome]:
-        """Store the turns that are not stored yet, in order; the others are left as they are."""
+        """Store the turns that are neither stored yet nor forgotten, in order; the others are left as they are."""
         theme, subject = caller.theme, subject_key(caller.subject)
         sessions = await _hold(transaction, theme, subject, records)
         said = await _said(records)
         rows = await _known(transaction, theme, subject, said)
-        fresh = _fresh(said, rows)
+        fresh = _fresh(said, rows, sessions)
         rows.update({turn.key: turn.row for turn in fresh})
         placed = await self._place(transaction, sessions, fresh)
         if placed:
@@ -207,8 +213,13 @@ async def _hold(
     held: dict[SessionId, _Session] = {}
     for part in columns_in_parts((session, *facts) for session, facts in sorted(wanted.items())):
         found = await transaction.fetch(HOLD_SESSIONS, theme, subject, *part)
-        held |= {SessionId(r["session_id"]): _Session(*tuple(r)[1:]) for r in found}
+        held |= {SessionId(r["session_id"]): _standing(r) for r in found}
     return held
+
+
+def _standing(record: Record) -> _Session:
+    *_, parent, turns, number, used, forgotten = record
+    return _Session(parent, turns, number, used, marks(forgotten))
 
 
 async def _known(transaction: Transaction, theme: str, subject: bytes, said: Sequence[_Said]) -> dict[TurnKey, RowId]:
@@ -219,11 +230,11 @@ async def _known(transaction: Transaction, theme: str, subject: bytes, said: Seq
     return known
 
 
-def _fresh(said: Sequence[_Said], known: dict[TurnKey, RowId]) -> list[_Said]:
-    """Return the turns that are not stored yet, each key once, in order."""
+def _fresh(said: Sequence[_Said], known: dict[TurnKey, RowId], sessions: dict[SessionId, _Session]) -> list[_Said]:
+    """Return the turns that are neither stored yet nor forgotten, each key once, in order."""
     fresh: dict[TurnKey, _Said] = {}
     for turn in said:
-        if turn.key not in known:
+        if turn.key not in known and not sessions[turn.key[0]].has_forgotten(turn.key):
             fresh.setdefault(turn.key, turn)
     return list(fresh.values())
 
@@ -256,7 +267,7 @@ def _outcomes(
     records: Sequence[RecordTurns], said: Sequence[_Said], rows: dict[TurnKey, RowId], *, stored: set[RowId]
 ) -> list[Outcome]:
     effective = {turn.operation.stamp.operation for turn in said if turn.row in stored}
-    row_of = {turn.operation.stamp.operation: rows[turn.key] for turn in said}
+    row_of = {turn.operation.stamp.operation: rows.get(turn.key) for turn in said}
     return [
         Outcome(
             operation=(key := operation.stamp.operation),

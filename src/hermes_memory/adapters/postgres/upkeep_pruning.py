@@ -22,9 +22,10 @@ ROWS_A_STEP: Final = 5_000
 _DOOMED: Final[LiteralString] = (
     "t.ts < $1 and ($2::text is null or t.agent_identity = $2) and ($3::text is null or t.origin = $3)"
 )
-# A session of which nothing is left, or will be, goes unless something was said in it since.
+# A session of which nothing is left, or will be, goes unless something was said in it since. One in which something
+# was forgotten stays: without its marks, a transcript handed in again would bring that back.
 _IDLE: Final[LiteralString] = """
-s.last_at < $1 and ($2::text is null or s.agent_identity = $2)
+s.last_at < $1 and ($2::text is null or s.agent_identity = $2) and s.forgotten = ''
  and not exists (select from hermes_memory.conversations t
                   where t.agent_identity = s.agent_identity and t.subject = s.subject and t.session_id = s.session_id
                     and not (t.ts < $1 and ($3::text is null or t.origin = $3)))"""

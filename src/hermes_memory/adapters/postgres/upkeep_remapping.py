@@ -25,7 +25,10 @@ _EQUAL_TURN: Final[LiteralString] = """
 (exists (select from hermes_memory.conversations o where o.agent_identity = $2 and o.id = t.id)
  or exists (select from hermes_memory.conversations o
              where o.agent_identity = $2 and o.subject = t.subject and o.session_id = t.session_id
-               and o.role = t.role and o.content_hash = t.content_hash and o.occurrence = t.occurrence))"""
+               and o.role = t.role and o.content_hash = t.content_hash and o.occurrence = t.occurrence)
+ or exists (select from hermes_memory.sessions s
+             where s.agent_identity = $2 and s.subject = t.subject and s.session_id = t.session_id
+               and position(hermes_memory.forgotten_mark(t.role, t.occurrence, t.content_hash) in s.forgotten) > 0))"""
 # A name that nobody has, and that no grant made beforehand names: what is granted to or from the old one may then be
 # the new one's without widening anything.
 _IS_NEW: Final[LiteralString] = """
@@ -106,15 +109,16 @@ with chosen as materialized (
 gone as (
   delete from hermes_memory.sessions t using chosen c
    where t.agent_identity = $1 and t.subject = c.subject and t.session_id = c.session_id
-  returning t.subject, t.session_id, t.parent_session_id, t.started_at, t.last_at),
+  returning t.subject, t.session_id, t.parent_session_id, t.started_at, t.last_at, t.forgotten),
 kept as (
   insert into hermes_memory.sessions as s
-    (agent_identity, subject, session_id, parent_session_id, started_at, last_at)
+    (agent_identity, subject, session_id, parent_session_id, started_at, last_at, forgotten)
   select $2, g.* from gone g order by g.subject, g.session_id
       on conflict (agent_identity, subject, session_id)
       do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                     started_at = least(s.started_at, excluded.started_at),
-                    last_at = greatest(s.last_at, excluded.last_at))
+                    last_at = greatest(s.last_at, excluded.last_at),
+                    forgotten = s.forgotten || excluded.forgotten)
 select count(*) from gone"""
 RENAME_CHILDREN: Final[LiteralString] = """
 with chosen as materialized (

@@ -203,7 +203,7 @@ class Import:
             for key, each in told.items():
                 if outcomes[key].row in present:
                     self.done.verified += 1
-                elif key in known:
+                elif key in known or outcomes[key].row is None:  # a turn that was forgotten is not stored again
                     self.done.changed += 1
                 else:
                     self.done.missing.append(each.place)

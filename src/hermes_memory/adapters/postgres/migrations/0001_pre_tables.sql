@@ -118,7 +118,8 @@ create index memory_entries_session on hermes_memory.memory_entries (agent_ident
 select hermes_memory.make_partitions('memory_entries');
 
 -- Turns of a session are numbered here, under the lock of its row, and take their places in the text index from
--- stretches of 64: lex_number names the stretch in use, lex_used tells how much of it is taken.
+-- stretches of 64: lex_number names the stretch in use, lex_used tells how much of it is taken. `forgotten` holds the
+-- marks of turns that were forgotten, 32 bytes each, so that a transcript handed in again does not bring them back.
 create table hermes_memory.sessions (
   agent_identity text collate "C" not null check (agent_identity <> ''),
   subject bytea not null default '' check (octet_length(subject) in (0, 32)),
@@ -127,6 +128,7 @@ create table hermes_memory.sessions (
   turns int not null default 0,
   lex_number bigint not null default 0,
   lex_used int not null default 64,
+  forgotten bytea not null default '' check (octet_length(forgotten) % 32 = 0),
   started_at timestamptz not null,
   last_at timestamptz not null,
   primary key (agent_identity, subject, session_id),

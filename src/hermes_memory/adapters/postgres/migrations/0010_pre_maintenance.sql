@@ -257,10 +257,16 @@ begin
   perform hermes_memory.embed_anew(of_theme, changed);
 end $$;
 
+-- The mark of a turn that was forgotten; see hermes_memory.domain.forgotten, which makes the same.
+create function hermes_memory.forgotten_mark(role text, occurrence int, content_hash bytea) returns bytea
+language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+  select sha256(convert_to(role || ' ' || occurrence || ' ', 'UTF8') || content_hash)
+$$;
+
 -- Moves turns with all that was made of them, the first ones of each session first. Those of a session that the other
 -- theme does not know keep their places. A session that both have becomes one: a turn that is there already gives way,
 -- the others come in the order in which all were said, once the last one has moved, and wait for new vectors, since a
--- vector holds words of the turn before.
+-- vector holds words of the turn before. What one of the two has forgotten does not come back from the other.
 create function hermes_memory.move_turns(from_theme text, to_theme text, ids uuid[],
   out turns bigint, out merged_turns bigint, out sessions bigint, out vectors bigint, out jobs bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -278,17 +284,19 @@ begin
              and c.subject = s.subject and c.session_id = s.session_id)
     order by s.subject, s.session_id for update;
   insert into hermes_memory.sessions as s
-    (agent_identity, subject, session_id, parent_session_id, turns, started_at, last_at)
+    (agent_identity, subject, session_id, parent_session_id, turns, started_at, last_at, forgotten)
   select to_theme, c.subject, c.session_id, min(f.parent_session_id), max(greatest(f.turns, c.position + 1)),
-         min(least(f.started_at, c.ts)), max(greatest(f.last_at, c.ts))
+         min(least(f.started_at, c.ts)), max(greatest(f.last_at, c.ts)), coalesce(f.forgotten, '')
     from hermes_memory.conversations c
     left join hermes_memory.sessions f
       on f.agent_identity = c.agent_identity and f.subject = c.subject and f.session_id = c.session_id
    where c.agent_identity = from_theme and c.id = any (ids)
-   group by c.subject, c.session_id order by c.subject, c.session_id
+   group by c.subject, c.session_id, f.forgotten order by c.subject, c.session_id
       on conflict (agent_identity, subject, session_id)
       do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                     turns = greatest(s.turns, excluded.turns),
+                    forgotten = s.forgotten || case when position(excluded.forgotten in s.forgotten) = 0
+                                                    then excluded.forgotten else '' end,
                     started_at = least(s.started_at, excluded.started_at),
                     last_at = greatest(s.last_at, excluded.last_at);
   perform from hermes_memory.conversations c
@@ -310,7 +318,8 @@ begin
       from hermes_memory.conversations c
       join hermes_memory.sessions s
         on s.agent_identity = to_theme and s.subject = c.subject and s.session_id = c.session_id
-     where c.agent_identity = from_theme and c.id = any (ids)),
+     where c.agent_identity = from_theme and c.id = any (ids)
+       and position(hermes_memory.forgotten_mark(c.role, c.occurrence, c.content_hash) in s.forgotten) = 0),
   stored as (
     insert into hermes_memory.conversations
       (agent_identity, id, subject, session_id, parent_session_id, position, role, speaker, content, content_hash,
