@@ -53,7 +53,7 @@ class InMemoryEraser:
         """Count what was noted for everybody in talk with the person; see `Eraser.shared`."""
         if not isinstance(erasure, WholeSubject):
             return 0
-        told = [change for change in self._records.history if not change.erased]
+        told = [change for change in self._records.history if not change.erased and change.target is not None]
         entries = self._records.entries.values()
         written = [
             *((theme, subject, session, None) for theme, subject, session in self._records.turn_counts),
@@ -92,6 +92,7 @@ class InMemoryEraser:
                 records.erase_turn(row.id)
         for key in [key for key in records.turn_counts if _names(erasure, *key)]:
             del records.turn_counts[key]
+            records.forgotten_turns.pop(key, None)
         for delegation in self._delegations(erasure):
             records.delegations.remove(delegation)
         if isinstance(erasure, WholeTheme):

@@ -12,7 +12,7 @@ begin
       ('v_agent_memory', 'select'), ('memory_rows', 'select'), ('memory_documents', 'select'),
       ('memory_agents', 'select, insert, update'),
       ('memory_entries', 'select, insert, update, delete'), ('sessions', 'select, insert, update'),
-      ('conversations', 'select, insert'), ('term_blocks', 'select, insert, delete'),
+      ('conversations', 'select, insert, delete'), ('term_blocks', 'select, insert, delete'),
       ('embedding_jobs', 'select, insert, delete'), ('inbox', 'select, insert'),
       ('memory_agent_edges', 'select, insert'), ('history', 'select, insert')) as t(relation, rights) loop
     execute format('grant %s on hermes_memory.%I to %I', granted.rights, granted.relation, runtime_role);
