@@ -198,6 +198,48 @@ async def test_exactly_what_was_named_goes_from_every_table(database: Installati
         assert holding(gone | {"history": []}, "other number", "plain decision again") == []
 
 
+STATISTICS: Final = (
+    "select c.relname || ' ' || s.staattnum from pg_statistic s join pg_class c on c.oid = s.starelid"
+    " where c.relnamespace = 'hermes_memory'::regnamespace and strpos(s::text, $1) > 0"
+    " union all select 'extended' from pg_statistic_ext_data s where strpos(s::text, $1) > 0"
+)
+
+
+async def test_no_word_of_what_was_erased_stays_in_the_statistics_of_the_planner(database: Installation) -> None:
+    async with database.store() as store, eraser_of(database) as eraser:
+        await world(database, store)
+        await store.delivery.apply([add(f"annaword {n}", ANA_DIRECTLY) for n in range(40)])
+        await store.delivery.apply([add(f"bencode {n}", BEN_DIRECTLY) for n in range(40)])
+        await database.administer_all("analyze")
+        done = await eraser.erase(WholeSubject(subject=ANA))
+        await database.administer_all("vacuum")
+        await database.administer_all("analyze")
+        talk = await eraser.erase(WholeSession(session=TALK))
+
+    for mark in ("anna", "bencode", TALK, "talky"):
+        assert await database.rows(STATISTICS, mark) == []
+    assert {proof.remaining for proof in (*done.proofs, *talk.proofs) if proof.store == "statistics"} == {0}
+
+
+async def test_statistics_that_keep_texts_are_left_in_the_certificate_and_named_by_the_doctor(
+    database: Installation,
+) -> None:
+    await database.administer_all("""
+        alter table hermes_memory.memory_entries alter column content set statistics 100;
+        create index entries_lower on hermes_memory.memory_entries (lower(content));
+        create statistics hermes_memory.hosts (mcv) on content, tool from hermes_memory.memory_entries""")
+    async with database.store() as store, eraser_of(database) as eraser:
+        await store.delivery.apply([add(f"annaword {n}", ANA_DIRECTLY) for n in range(40)])
+        await database.administer_all("analyze")
+        done = await eraser.erase(WholeSubject(subject=ANA))
+        problems = " ".join((await store.inspector.verify()).problems)
+
+    assert [proof.store for proof in done.proofs if proof.remaining] == ["statistics"]
+    assert "hermes_memory.memory_entries.content" in problems
+    assert "hermes_memory.entries_lower.lower" in problems
+    assert "hosts" in problems
+
+
 async def test_an_erasure_is_noted_without_a_word_of_what_it_took(database: Installation) -> None:
     async with database.store() as store, eraser_of(database) as eraser:
         await world(database, store)

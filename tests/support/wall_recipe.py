@@ -27,7 +27,10 @@ FACTS: Final = frozenset({"installation", "schema_migrations", "embedding_models
 """Relations that everybody may read: settings of the installation, nothing of anybody's."""
 
 INVOKERS: Final = frozenset(
-    {"ctx_theme", "ctx_subject", "term_frequency", "term_query", "forget_vectors", "microseconds", "change_form"}
+    {
+        *("ctx_theme", "ctx_subject", "term_frequency", "term_query", "forget_vectors", "microseconds", "change_form"),
+        "telling_columns",
+    }
 )
 """Functions that run as their caller, for whom the wall stands."""
 

@@ -9,10 +9,10 @@ import pytest
 from tests.contract.test_store_inmemory import Levers
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.erase import LINKED, READ, SHARED, UNLOOKED, UNUSABLE, Erasing
+from hermes_memory.application.erase import COMPANIONS, LINKED, READ, SHARED, UNLOOKED, UNUSABLE, Erasing
 from hermes_memory.domain.erasure import Erasure, WholeSession, WholeSubject
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, StoreUnavailable
-from hermes_memory.domain.model import Caller, SessionId
+from hermes_memory.domain.model import Caller, SessionId, Subject
 from hermes_memory.ports.spool import Kept
 from hermes_memory.testing.making import ANA, DESK, MARKETING, add, by_content, next_moment, record, replace, said
 
@@ -43,6 +43,21 @@ async def test_a_certificate_tells_what_stays_of_a_persons_talk_and_what_names_a
     assert [LINKED.format(1) in notes for notes in of_ana] == [False, False]
     assert [LINKED.format(1) in notes for notes in of_talk] == [True, True]
     assert not any(READ.format(0) in notes for notes in (*of_ana, *of_talk))
+
+
+async def test_whoever_is_one_person_with_the_subject_named_goes_too_also_from_the_spool() -> None:
+    levers, spool = Levers(), InMemorySpool()
+    clara = Subject(b"c" * 32)
+    await levers.merge(ANA, clara)
+    erasing = Erasing(levers.store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    await levers.store.delivery.apply([add("shoe size is 44", Caller(theme=MARKETING, subject=clara))])
+    spool.put(add("shoe size was 43", Caller(theme=MARKETING, subject=clara)))
+    told = [await erasing.preview(WholeSubject(subject=ANA)), await erasing.execute(WholeSubject(subject=ANA))]
+
+    assert [(each.counts["entries"], each.counts["waiting"]) for each in told] == [(1, 1), (1, 1)]
+    assert [COMPANIONS.format(1) in each.notes for each in told] == [True, True]
+    assert told[1].complete
+    assert not any((await erasing.preview(WholeSubject(subject=clara))).counts.values())
 
 
 class ReadSpool(InMemorySpool):

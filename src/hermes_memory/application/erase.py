@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from hermes_memory.application.spool_desk import drop, walk
 from hermes_memory.application.worker import Worker
-from hermes_memory.domain.erasure import Certificate, Erasure, Proof, concerns, links, title
+from hermes_memory.domain.erasure import Certificate, Erasure, Proof, WholeSubject, concerns, links, title
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.domain.model import OperationId
 from hermes_memory.ports.erasure import Eraser
@@ -25,7 +25,8 @@ MIRRORED: Final = (
     "{} of the entries mirror MEMORY.md or USER.md of a home: remove the lines there too, or they come back"
 )
 COMPANIONS: Final = (
-    "the person has {} other subjects, which are not touched: erase them too (`hermes-memory subjects` names them)"
+    "the person has {} more subjects, which go with the one named, and with all that is theirs (`hermes-memory subjects"
+    " list` names them; `subjects split` would keep one)"
 )
 SHARED: Final = (
     "{} memories of nobody in particular were written or changed in conversations with the person, whose words may"
@@ -125,6 +126,7 @@ class Erasing:
             StoreUnavailable, SchemaNotApplied, ConfigurationError: The database, or a spool, cannot be looked at.
         """
         started_at, started = self._now(), time.monotonic()
+        erasure = await self._whole(erasure)
         texts = await self._eraser.texts(erasure)
         found = await self._worker.call(lambda: self._found(erasure, texts))
         counts = {**await self._eraser.count(erasure), **_numbers(found.kept)}
@@ -152,6 +154,7 @@ class Erasing:
                 Once the database has erased there is a certificate, whatever the spools do: it is not complete then.
         """
         started_at, started = self._now(), time.monotonic()
+        erasure = await self._whole(erasure)
         texts = await self._eraser.texts(erasure)
         besides = await self._besides(erasure)
         dropped = await self._worker.call(lambda: self._dropped(erasure, texts))
@@ -174,11 +177,17 @@ class Erasing:
             erasure=erased.id,
         )
 
+    async def _whole(self, erasure: Erasure) -> Erasure:
+        """Let all subjects go that are one person with the one named: after a rekeying the rows are another one's."""
+        if not isinstance(erasure, WholeSubject):
+            return erasure
+        return replace(erasure, also=await self._eraser.companions(erasure))
+
     async def _besides(self, erasure: Erasure) -> tuple[tuple[str, int], ...]:
         """Ask for what is not erased and has to do with it, before nothing tells of it any more."""
         return (
             (MIRRORED, await self._eraser.mirrored(erasure)),
-            (COMPANIONS, await self._eraser.companions(erasure)),
+            (COMPANIONS, len(erasure.also) if isinstance(erasure, WholeSubject) else 0),
             (SHARED, await self._eraser.shared(erasure)),
         )
 

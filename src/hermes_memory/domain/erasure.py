@@ -34,9 +34,19 @@ _A_CONTACT: Final = "[a contact]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeSubject:
-    """Everything of one person or group, in every theme."""
+    """Everything of one person or group, in every theme.
+
+    Attributes:
+        also: The other subjects of the same person.
+    """
 
     subject: Subject
+    also: frozenset[Subject] = frozenset()
+
+    @property
+    def subjects(self) -> frozenset[Subject]:
+        """All subjects of the person."""
+        return self.also | {self.subject}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +199,7 @@ def concerns(erasure: Erasure, operation: Operation, texts: frozenset[str] = fro
     caller = operation.stamp.caller
     match erasure:
         case WholeSubject():
-            return caller.subject == erasure.subject
+            return caller.subject in erasure.subjects
         case WholeTheme():
             return caller.theme == erasure.theme
         case WholeSession():

@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from hermes_memory.domain.erasure import Erasure, Proof
+from hermes_memory.domain.model import Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,8 @@ class Eraser(Protocol):
         """Count the entries among it that mirror a line of some home's notebooks, which would bring them back."""
         ...
 
-    async def companions(self, erasure: Erasure) -> int:
-        """Count the other subjects that are one person with the one to be erased, whose rows are not touched."""
+    async def companions(self, erasure: Erasure) -> frozenset[Subject]:
+        """Return the other subjects that are one person with the one named; of what is no person, none."""
         ...
 
     async def shared(self, erasure: Erasure) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from hermes_memory.domain.erasure import OneEntry, WholeSession, WholeSubject, WholeTheme
-from hermes_memory.domain.model import Caller, RowId, SessionId
+from hermes_memory.domain.model import Caller, RowId, SessionId, Subject
 from hermes_memory.ports.erasure import Eraser
 from hermes_memory.ports.history import HistoryReader
 from hermes_memory.testing.making import (
@@ -35,6 +35,8 @@ from hermes_memory.testing.making import (
 )
 from hermes_memory.testing.store_under_test import StoreUnderTest
 
+CLARA = Subject(b"c" * 32)
+DESK_WITH_CLARA = Caller(theme=MARKETING, subject=CLARA, session=SessionId("hers"))
 TALK = SessionId("talk")
 TALKING = Caller(theme=MARKETING, session=TALK)
 TALKING_WITH_ANA = Caller(theme=MARKETING, subject=ANA, session=TALK)
@@ -78,6 +80,29 @@ class EraserContract:
         ]
         found = await store.search.by_text(ANA_DIRECTLY, TURNS, store.analyze("hello"), limit=9, timeout=PATIENCE)
         assert (list(found.hits), found.documents) == ([], 0)
+
+    async def test_all_subjects_of_a_person_go_together(self, erasing: EraserUnderTest) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        await store.merge(ANA, CLARA)
+        await deliver(
+            store,
+            *(add("tea", DESK_WITH_CLARA), add("coffee", BEN_DIRECTLY), add("code", ANA_DIRECTLY)),
+            record(said("hello"), caller=DESK_WITH_CLARA),
+        )
+        named = WholeSubject(subject=ANA)
+        erasure = WholeSubject(subject=ANA, also=await eraser.companions(named))
+        foretold = await eraser.count(erasure)
+        done = await eraser.erase(erasure)
+
+        assert erasure.also == {CLARA}
+        assert (foretold["entries"], foretold["turns"], foretold["changes"]) == (2, 1, 2)
+        assert {name: count for name, count in done.counts.items() if count} == {
+            name: count for name, count in foretold.items() if count
+        }
+        assert [proof for proof in done.proofs if proof.remaining] == []
+        assert await contents(store, DESK_WITH_CLARA) == set()
+        assert await contents(store, BEN_DIRECTLY) == {"coffee"}
+        assert await eraser.companions(named) == frozenset()
 
     async def test_a_theme_goes_and_is_listed_no_more(self, erasing: EraserUnderTest) -> None:
         store = erasing.store
@@ -128,7 +153,7 @@ class EraserContract:
         assert sum(nothing.counts.values()) == 0
         assert await contents(store) == {"other"}
         assert await eraser.texts(WholeTheme(theme=MARKETING)) == frozenset()
-        assert await eraser.companions(WholeSubject(subject=ANA)) == 0
+        assert await eraser.companions(WholeSubject(subject=ANA)) == frozenset()
         assert await eraser.settle(30.0)
 
     async def test_with_an_entry_goes_the_history_of_others_that_an_undo_could_bring_its_texts_back_from(

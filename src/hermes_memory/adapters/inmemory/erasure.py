@@ -43,11 +43,11 @@ class InMemoryEraser:
         """Count what mirrors a home; see `Eraser.mirrored`."""
         return sum(isinstance(row, Entry) and row.source is not None for row in self._rows(erasure))
 
-    async def companions(self, erasure: Erasure) -> int:
-        """Count the other subjects of the same person; see `Eraser.companions`."""
+    async def companions(self, erasure: Erasure) -> frozenset[Subject]:
+        """Return the other subjects of the same person; see `Eraser.companions`."""
         if not isinstance(erasure, WholeSubject):
-            return 0
-        return len(self._records.persons.of(erasure.subject) - {erasure.subject})
+            return frozenset()
+        return self._records.persons.of(erasure.subject) - {erasure.subject}
 
     async def shared(self, erasure: Erasure) -> int:
         """Count what was noted for everybody in talk with the person; see `Eraser.shared`."""
@@ -60,7 +60,7 @@ class InMemoryEraser:
             *((entry.theme, entry.subject, entry.session, entry.id) for entry in entries),
             *((change.theme, change.subject, change.session, change.row) for change in told),
         ]
-        talks = {(theme, session) for theme, subject, session, _ in written if subject == erasure.subject and session}
+        talks = {(theme, session) for theme, subject, session, _ in written if subject in erasure.subjects and session}
         return len(
             {row for theme, subject, session, row in written if not subject and (theme, session) in talks} - {None}
         )
@@ -97,8 +97,8 @@ class InMemoryEraser:
             records.delegations.remove(delegation)
         if isinstance(erasure, WholeTheme):
             records.themes.pop(erasure.theme, None)
-        if isinstance(erasure, WholeSubject):
-            records.persons.split(erasure.subject)
+        for subject in erasure.subjects if isinstance(erasure, WholeSubject) else ():
+            records.persons.split(subject)
         left = await self.count(erasure)
         proofs = [Proof(store=name, query=f"all {name}", remaining=remaining) for name, remaining in left.items()]
         return Erased(id=uuid4(), counts=counts, proofs=proofs)
@@ -142,7 +142,7 @@ def _names(erasure: Erasure, theme: Theme, subject: Subject | None, session: Ses
     """Tell whether an erasure of more than an entry names this place."""
     match erasure:
         case WholeSubject():
-            return subject == erasure.subject
+            return subject in erasure.subjects
         case WholeTheme():
             return theme == erasure.theme
         case WholeSession():

@@ -1,4 +1,4 @@
-"""What must hold of roles, grants and walls. Each check names what breaks it; none of them changes anything."""
+"""What must hold of roles, grants, walls and statistics. Each check names what breaks it; none changes anything."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from hermes_memory.adapters.postgres.check import Check
 from hermes_memory.adapters.postgres.role_checks import ROLE_CHECKS
+from hermes_memory.adapters.postgres.statistics_checks import STATISTICS_CHECKS
 from hermes_memory.adapters.postgres.wall_checks import WALL_CHECKS
 
-CHECKS: Final[tuple[Check, ...]] = (*ROLE_CHECKS, *WALL_CHECKS)
+CHECKS: Final[tuple[Check, ...]] = (*ROLE_CHECKS, *WALL_CHECKS, *STATISTICS_CHECKS)

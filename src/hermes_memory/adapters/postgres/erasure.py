@@ -12,9 +12,10 @@ import anyio
 from hermes_memory.adapters.postgres import erasure_log
 from hermes_memory.adapters.postgres import erasure_statements as sql
 from hermes_memory.adapters.postgres.administrator import Administrator, Isolation
-from hermes_memory.adapters.postgres.erasure_counts import count_all, owner_of, prove
+from hermes_memory.adapters.postgres.erasure_counts import count_all, owner_of, prove, prove_statistics
 from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values, conditions
 from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, WholeSubject
+from hermes_memory.domain.model import Subject
 from hermes_memory.ports.erasure import Erased
 
 if TYPE_CHECKING:
@@ -66,20 +67,20 @@ class PostgresEraser:
             found: int = await connection.fetchval(where.fill(sql.MIRRORED), *values)
         return found
 
-    async def companions(self, erasure: Erasure) -> int:
-        """Count the other subjects of the same person; see `Eraser.companions`."""
+    async def companions(self, erasure: Erasure) -> frozenset[Subject]:
+        """Return the other subjects of the same person; see `Eraser.companions`."""
         if not isinstance(erasure, WholeSubject):
-            return 0
+            return frozenset()
         async with self._administrator.transaction(read_only=True) as connection:
-            found: int = await connection.fetchval(sql.COMPANIONS, bytes(erasure.subject))
-        return found
+            found = await connection.fetch(sql.COMPANIONS, bytes(erasure.subject))
+        return frozenset(Subject(record["subject"]) for record in found)
 
     async def shared(self, erasure: Erasure) -> int:
         """Count what was noted for everybody in talk with the person; see `Eraser.shared`."""
         if not isinstance(erasure, WholeSubject):
             return 0
         async with self._administrator.transaction(read_only=True) as connection:
-            found: int = await connection.fetchval(sql.SHARED, bytes(erasure.subject))
+            found: int = await connection.fetchval(sql.SHARED, sorted(map(bytes, erasure.subjects)))
         return found
 
     async def texts(self, erasure: Erasure) -> frozenset[str]:
@@ -112,8 +113,9 @@ class PostgresEraser:
         for _ in range(ROUNDS):
             await self._round(where, values, counts)
             async with self._administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
-                proofs = await prove(connection, where, values)
-            if not any(proof.remaining for proof in proofs):
+                left = await prove(connection, where, values)
+                proofs = (*left, await prove_statistics(connection))
+            if not any(proof.remaining for proof in left):
                 break
         asked = proofs
         await self._step(lambda connection: erasure_log.end(connection, log, counts, asked))
@@ -173,8 +175,8 @@ class PostgresEraser:
             owner = owner_of(values)
             counts["vectors"] += await connection.fetchval(sql.ORPHANED_VECTORS, *owner)
             await connection.execute(sql.LEAVE_FOLDING, *owner)
-            if owner[1] is not None:
-                await connection.execute(sql.FORGET_IN_LOG, owner[1])
+            for subject in owner[1] or ():
+                await connection.execute(sql.FORGET_IN_LOG, subject)
         return False
 
     async def _repeat(self, step: Step, *, isolation: Isolation = "read_committed") -> None:

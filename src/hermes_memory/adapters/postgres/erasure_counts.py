@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hermes_memory.adapters.postgres import erasure_statements as sql
 from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values
@@ -56,7 +56,13 @@ async def prove(connection: Connection, where: Conditions, values: Values) -> Se
     return proofs
 
 
-def owner_of(values: Values) -> tuple[str | None, bytes | None]:
-    """Return theme and subject of what goes as a whole, one of them None."""
+async def prove_statistics(connection: Connection) -> Proof:
+    """Ask which columns that would tell are in the planner's statistics. Erasing again changes nothing about those."""
+    kept: int = await connection.fetchval(sql.STATISTICS)
+    return Proof(store="statistics", query=" ".join(sql.STATISTICS.split()), remaining=kept)
+
+
+def owner_of(values: Values) -> tuple[str | None, list[bytes] | None]:
+    """Return the theme, and the subjects, of what goes as a whole, one of them None."""
     named = values[0]
-    return (named if isinstance(named, str) else None, named if isinstance(named, bytes) else None)
+    return (named, None) if isinstance(named, str) else (None, cast("list[bytes]", named))

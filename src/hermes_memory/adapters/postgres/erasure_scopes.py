@@ -1,7 +1,7 @@
 """Which rows an erasure is about, table by table, as conditions on a row `t`.
 
-$1 is what the erasure names, of a session all its names; $2 a theme or null; of one entry, the other memories whose
-history tells its texts.
+$1 is what the erasure names, of a person all subjects, of a session all its names; $2 a theme or null; of one entry,
+the other memories whose history tells its texts.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Conditions:
         )
 
 
-_SUBJECT: Final[LiteralString] = "t.subject = $1 and $2::text is null"
+_SUBJECT: Final[LiteralString] = "t.subject = any ($1::bytea[]) and $2::text is null"
 _THEME: Final[LiteralString] = "t.agent_identity = $1 and $2::text is null"
 _SESSION: Final[LiteralString] = "t.session_id = any ($1::text[]) and ($2::text is null or t.agent_identity = $2)"
 _NEVER: Final[LiteralString] = "$1::text is null and $2::text is null"
 _NO_SESSION: Final[LiteralString] = "$1::text[] is null and $2::text is null"
-_NO_SUBJECT: Final[LiteralString] = "$1::bytea is null and $2::text is null"
+_NO_SUBJECT: Final[LiteralString] = "$1::bytea[] is null and $2::text is null"
 _NO_ENTRY: Final[LiteralString] = "$1::uuid is null and $2::uuid[] is null"
 
 OF_SUBJECT: Final = Conditions(
@@ -134,7 +134,7 @@ def conditions(erasure: Erasure, telling: Sequence[UUID] = ()) -> tuple[Conditio
     """
     match erasure:
         case WholeSubject():
-            return OF_SUBJECT, (bytes(erasure.subject), None)
+            return OF_SUBJECT, (sorted(map(bytes, erasure.subjects)), None)
         case WholeTheme():
             return OF_THEME, (erasure.theme, None)
         case WholeSession():

@@ -86,14 +86,14 @@ select count(*) from gone""",
 with gone as (delete from hermes_memory.theme_grants t where {grants} returning 1) select count(*) from gone""",
     ),
     (
-        # Who would be left as the only member of a person is no member of one any more.
+        # While there are rows, they tell whoever goes on with an erasure that was broken off who the person is.
         "members",
         """
-with gone as (delete from hermes_memory.subject_members t where {members} returning t.person),
-alone as (
-  delete from hermes_memory.subject_members t using gone g
-   where t.person = g.person and not ({members})
-     and (select count(*) from hermes_memory.subject_members o where o.person = g.person) <= 2)
+with gone as (
+  delete from hermes_memory.subject_members t
+   where {members} and not exists (select from hermes_memory.memory_entries t where {rows})
+     and not exists (select from hermes_memory.conversations t where {turns})
+  returning 1)
 select count(*) from gone""",
     ),
     (
@@ -127,7 +127,7 @@ select count(*) from gone""",
 ORPHANED_VECTORS: Final[LiteralString] = "select hermes_memory.erase_orphaned_vectors($1, $2)"
 LEAVE_FOLDING: Final[LiteralString] = """
 update hermes_memory.folding set theme = null, shelf = null, subject = null, whole = false, next_lexeme = ''
- where theme = $1 or subject = $2"""
+ where theme = $1 or subject = any ($2::bytea[])"""
 
 # What operators did for a person names the subject; that it was done stays on record.
 FORGET_IN_LOG: Final[LiteralString] = """
@@ -135,7 +135,7 @@ update hermes_memory.memory_maintenance_log
    set detail = replace(detail::text, encode($1::bytea, 'hex'), 'erased')::jsonb
  where strpos(detail::text, encode($1::bytea, 'hex')) > 0"""
 COMPANIONS: Final[LiteralString] = """
-select count(*) from hermes_memory.subject_members mine
+select other.subject from hermes_memory.subject_members mine
   join hermes_memory.subject_members other on other.person = mine.person and other.subject <> mine.subject
  where mine.subject = $1"""
 
@@ -160,11 +160,11 @@ select distinct h.row_id from hermes_memory.history h
                               and t.text in (h.old_content, h.new_content)))"""
 SHARED: Final[LiteralString] = """
 with talks as (
-  select s.agent_identity, s.session_id from hermes_memory.sessions s where s.subject = $1
+  select s.agent_identity, s.session_id from hermes_memory.sessions s where s.subject = any ($1::bytea[])
    union
-  select e.agent_identity, e.session_id from hermes_memory.memory_entries e where e.subject = $1
+  select e.agent_identity, e.session_id from hermes_memory.memory_entries e where e.subject = any ($1::bytea[])
    union
-  select h.agent_identity, h.session_id from hermes_memory.history h where h.subject = $1)
+  select h.agent_identity, h.session_id from hermes_memory.history h where h.subject = any ($1::bytea[]))
 select count(*) from (
   select e.agent_identity, e.id from hermes_memory.memory_entries e join talks t using (agent_identity, session_id)
    where e.subject = ''
@@ -196,6 +196,14 @@ select coalesce(sum(t.n), 0)::bigint from hermes_memory.term_blocks t where t.le
     "jobs": "select count(*) from hermes_memory.embedding_jobs t where {place}",
     "operations": "select count(*) from hermes_memory.inbox t where {place}",
 }
+# What the planner has kept of columns that would tell; by no condition, for whose it was is not known there.
+STATISTICS: Final[LiteralString] = """
+select (select count(*) from hermes_memory.telling_columns() t
+          join pg_class c on c.oid = t.relation
+          join pg_stats s on s.schemaname = 'hermes_memory' and s.tablename = c.relname and s.attname = t.name
+         where s.most_common_vals is not null or s.histogram_bounds is not null or s.most_common_elems is not null)
+     + (select count(*) from pg_statistic_ext s join pg_class c on c.oid = s.stxrelid
+         where c.relnamespace = 'hermes_memory'::regnamespace)"""
 VECTORS: Final[LiteralString] = "select hermes_memory.count_vectors($1, $2, $3::uuid[])"
 
 DOOMED: Final[LiteralString] = """

@@ -19,6 +19,7 @@ begin
   execute format('create index on hermes_memory.%I (subject, agent_identity)', vectors);
   perform hermes_memory.make_partitions(vectors);
   perform hermes_memory.raise_wall(vectors);
+  perform hermes_memory.silence_statistics(vectors);
 end $$;
 
 -- Makes the tables of a generation and returns its number, or that of the one that is there already. From its commit on

@@ -38,7 +38,7 @@ begin
        hermes_memory.generation_standing(),
        hermes_memory.calibrate_generation(int, double precision, double precision), hermes_memory.store_counts(),
        hermes_memory.private_copies(text, text[], bytea[]),
-       hermes_memory.microseconds(timestamptz),
+       hermes_memory.microseconds(timestamptz), hermes_memory.telling_columns(),
        hermes_memory.change_form(text, bytea, uuid, uuid, uuid, text, text, text, text, text, text, text, text,
                                  timestamptz, timestamptz, timestamptz, jsonb, uuid),
        hermes_memory.seal_history(int), hermes_memory.seal_heads(text[], bigint[]), hermes_memory.seal_lag(),

@@ -1,4 +1,36 @@
--- Erasing rows with all that was made of them. For the owner alone: nothing here is granted to the runtime.
+-- Erasing rows with all that was made of them. For the owner alone, but for telling_columns.
+
+-- Columns whose statistics would tell what was said, or where: all that hold neither numbers nor one of a few words of
+-- ours. ANALYZE copies values of a column into its statistics, where they outlive their rows: of a table that is empty
+-- it takes no new ones. Themes are named on record also when they are erased. Subjects are keyed hashes, and a planner
+-- who did not know how many rows are nobody's would sort all of them where a few are wanted. An index on an expression
+-- has statistics of its own; a plain column of an index has none.
+create function hermes_memory.telling_columns() returns table (relation oid, name name, silent boolean)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select c.oid, a.attname, coalesce(a.attstattarget, -1) = 0
+    from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    left join pg_index i on i.indexrelid = c.oid
+   where c.relnamespace = 'hermes_memory'::regnamespace
+     and (c.relkind in ('r', 'p') or (c.relkind in ('i', 'I') and i.indkey[a.attnum - 1] = 0))
+     and a.atttypid <> all (array['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'uuid', 'timestamptz']::regtype[])
+     and (c.relkind in ('i', 'I')
+          or a.attname <> all (array['agent_identity', 'subject', 'target', 'shelf', 'kind', 'role', 'change']))
+$$;
+
+-- Lets ANALYZE take nothing from the columns of a table that would tell, and of its partitions.
+create function hermes_memory.silence_statistics(of_table text) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+  acts text := (select string_agg(format('alter column %I set statistics 0', t.name), ', ')
+                  from hermes_memory.telling_columns() t
+                 where t.relation = format('hermes_memory.%I', of_table)::regclass and not t.silent);
+begin
+  if acts is not null then
+    execute format('alter table hermes_memory.%I %s', of_table, acts);
+  end if;
+end $$;
+select hermes_memory.silence_statistics(c.relname) from pg_class c
+ where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition;
 
 -- Takes the postings of rows of one theme out of the text index, in one pass through the blocks of their words, and
 -- counts the rows out of the statistics. Returns the number of postings. A block keeps its best impact, which stays an
@@ -128,8 +160,8 @@ begin
   get diagnostics turns = row_count;
 end $$;
 
--- How many vectors, of all generations, there are of rows, or of a subject, or of a theme: of whatever is not null.
-create function hermes_memory.count_vectors(of_theme text, of_subject bytea, of_rows uuid[]) returns bigint
+-- How many vectors, of all generations, there are of rows, or of subjects, or of a theme: of whatever is not null.
+create function hermes_memory.count_vectors(of_theme text, of_subjects bytea[], of_rows uuid[]) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   vectors text;
@@ -141,15 +173,15 @@ begin
      cross join unnest(array['entry_vectors_g', 'turn_vectors_g']) as k(kind)
   loop
     execute format('select count(*) from hermes_memory.%I v where ($1 is null or v.agent_identity = $1)
-                      and ($2 is null or v.subject = $2) and ($3 is null or v.row_id = any ($3))', vectors)
-      into found using of_theme, of_subject, of_rows;
+                      and ($2 is null or v.subject = any ($2)) and ($3 is null or v.row_id = any ($3))', vectors)
+      into found using of_theme, of_subjects, of_rows;
     total := total + found;
   end loop;
   return total;
 end $$;
 
--- Erases vectors whose rows are gone already, of a subject or of a theme; returns how many.
-create function hermes_memory.erase_orphaned_vectors(of_theme text, of_subject bytea) returns bigint
+-- Erases vectors whose rows are gone already, of subjects or of a theme; returns how many.
+create function hermes_memory.erase_orphaned_vectors(of_theme text, of_subjects bytea[]) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   vectors text;
@@ -161,10 +193,10 @@ begin
      cross join unnest(array['entry_vectors_g', 'turn_vectors_g']) as k(kind)
   loop
     execute format('delete from hermes_memory.%I v where ($1 is null or v.agent_identity = $1)
-                      and ($2 is null or v.subject = $2)
+                      and ($2 is null or v.subject = any ($2))
                       and not exists (select from hermes_memory.memory_rows r
                                        where r.agent_identity = v.agent_identity and r.id = v.row_id)', vectors)
-      using of_theme, of_subject;
+      using of_theme, of_subjects;
     get diagnostics gone = row_count;
     total := total + gone;
   end loop;
