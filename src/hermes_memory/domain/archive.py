@@ -65,7 +65,11 @@ class ArchivedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedSession:
-    """A conversation, without its turns."""
+    """A conversation, without its turns.
+
+    Attributes:
+        forgotten: The marks of turns that were forgotten, one behind the other; see `hermes_memory.domain.forgotten`.
+    """
 
     theme: Theme
     subject: Subject | None
@@ -73,6 +77,7 @@ class ArchivedSession:
     parent: str | None
     started_at: datetime
     last_at: datetime
+    forgotten: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
