@@ -1,10 +1,10 @@
 """Where an embedder over HTTP may be: the rules for its address.
 
 Texts and a key travel to this address, and whoever sets it may not be whoever owns the network. So: http and https
-only, no user or password, no query, never a link-local address (cloud machines serve their credentials there), and
-without TLS only to an address that is loopback or private. Names are judged by what they resolve to, at every
-look-up: that admits `http://ollama:11434` in a cluster without a list of known names, and a name that changes its
-mind is caught.
+only, no user or password, no query, never an address at which cloud machines serve their credentials (any link-local
+one, and some others), and without TLS only to an address that is loopback or private. Names are judged by what they
+resolve to, at every look-up: that admits `http://ollama:11434` in a cluster without a list of known names, and a name
+that changes its mind is caught.
 """
 
 from __future__ import annotations
@@ -26,6 +26,21 @@ _PATH: Final = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:@/-]*")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _SHARED: Final = ipaddress.IPv4Network("100.64.0.0/10")
 """Carrier-grade NAT space (RFC 6598), where private overlay networks live."""
+_CREDENTIALS: Final = frozenset(
+    ipaddress.ip_address(text).packed
+    for text in (
+        "fd00:ec2::254",  # AWS: metadata
+        "fd00:ec2::23",  # AWS: credentials of a pod
+        "fd20:ce::254",  # Google
+        "168.63.129.16",  # Azure
+        "100.100.100.200",  # Alibaba
+        "192.0.0.192",  # Oracle
+        "fd00:c1::a9fe:a9fe",  # Oracle
+        "fd00:42::42",  # Scaleway
+        "fd00:a9fe:a9fe::1",  # Linode
+    )
+)
+"""Where machines in a cloud are told their credentials, other than at a link-local address; without zones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +102,8 @@ def objection(address: Address, *, encrypted: bool) -> str | None:
     address = _embedded(address)
     if address.is_link_local:
         return "leads to a link-local address, which is refused: name a host that serves an embedding model"
+    if address.packed in _CREDENTIALS:
+        return "leads to where a cloud serves its credentials, which is refused: name a host that serves a model"
     if address.is_multicast:
         return "leads to a multicast address: name a single host"
     if not encrypted and not _is_near(address):
