@@ -182,6 +182,7 @@ async def test_migrate_makes_a_database_that_serves(
     try:
         first = require(command(*arguments, "--read-policy", "own", "--json"), DONE)
         again = require(command(*arguments), DONE)
+        more = require(command(*arguments[:-1], "8"), DONE)
         configure(dsn=server.dsn(name, user=role))
         require(command("add", "The launch is on 3 May", "--sync"), DONE)
     finally:
@@ -191,6 +192,8 @@ async def test_migrate_makes_a_database_that_serves(
     assert (first.document["partitions"], first.document["read_policy"]) == (4, "own")
     assert "up to date" in again.out
     assert "applied" not in again.out
+    assert "warning" not in again.out
+    assert "there are 4 partitions, fixed when the schema was made, and not the 8 asked for" in more.out
 
 
 def test_migrate_tells_what_it_lacks(home: Path, template: Installation) -> None:

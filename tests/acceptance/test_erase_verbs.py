@@ -20,6 +20,7 @@ from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import eventually
 from tests.support.command import Ran, in_process
+from tests.support.embedded import place
 from tests.support.postgres_store import Installation
 
 PHONE = "+4915550104711"
@@ -323,6 +324,7 @@ def test_history_is_told_and_a_change_taken_back_from_the_command_line(
     assert "no key of a person or group was given" in nobody.err
     assert f"{TEST_WORDS} is the code" in {change["after"] for change in private.document["changes"]}
     assert "would take back" in shown.out
+    assert "To do it: the same with --execute" in shown.out
     assert "it stands as" in undone.out
     assert "The launch is on 9 May -> The launch is on 3 May" in after.out.splitlines()[0]
     assert "wrong date" in after.out.splitlines()[0]
@@ -352,9 +354,13 @@ def test_what_an_agent_has_made_ahead_does_not_show_what_was_erased(
     assert again["hits"] == []
 
 
-def test_the_embedded_database_needs_no_login_to_erase_in(home: Path, command: Command) -> None:
-    expect(command("add", f"the {TEST_WORDS} is here", "--sync", "--theme", "support"), DONE)
-    done = expect(command("erase", "--theme", "support", "--execute", "--json"), DONE).document
+def test_the_embedded_database_needs_no_login_to_erase_in(
+    home: Path, command: Command, configure: Callable[..., None]
+) -> None:
+    with place() as folder:
+        configure(state_directory=folder / "state")
+        expect(command("add", f"the {TEST_WORDS} is here", "--sync", "--theme", "support"), DONE)
+        done = expect(command("erase", "--theme", "support", "--execute", "--json"), DONE).document
 
     assert done["counts"]["entries"] == 1
     assert done["complete"] is True

@@ -171,6 +171,8 @@ def test_no_verb_that_only_looks_or_takes_away_makes_a_home_where_a_name_was_mis
     }
     keys = "telegram:1", "telegram:2", "--admin-dsn", "postgresql://nobody@127.0.0.1:9/nowhere"
     codes["subjects merge"] = in_process("subjects", "merge", *keys)
+    codes["remap"] = in_process("remap", "fruit", "vegetables", *keys[2:])
+    codes["erase"] = in_process("erase", "--theme", "fruit", *keys[2:])
     told = capsys.readouterr()
 
     assert len(codes) > 10

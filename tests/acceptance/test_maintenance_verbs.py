@@ -160,6 +160,7 @@ def test_a_theme_is_moved_under_any_spelling_and_found_by_its_new_name(database:
     assert any("identity_aliases" in note for note in done.document["notes"])
     assert "moved: nothing" in again.out
     assert "there is no theme 'old desk'" in again.out
+    assert "sealed" not in again.out
     assert found.document["hits"][0]["content"] == "The zebra crossing is closed"
     assert "all holds" in verified.out
     assert anyio.run(value, database.admin_dsn, INDEX_AND_ROWS) == 0

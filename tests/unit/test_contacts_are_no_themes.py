@@ -137,6 +137,7 @@ def test_no_verb_takes_a_key_for_a_theme(
     name: str, dest: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = dict(leaves(command_parser()))[name]
+    (tmp_path / "home").mkdir()
     code = main([*_typed(name, parser, dest), "--hermes-home", str(tmp_path / "home")])
     told = capsys.readouterr().err
 

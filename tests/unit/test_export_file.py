@@ -58,6 +58,7 @@ def test_an_export_takes_the_place_of_no_pipe_device_or_folder(
     else:
         path.symlink_to(os.devnull)
     before = path.lstat().st_mode
+    (tmp_path / "home").mkdir()
     code = main(["export", "jsonl", "-o", str(path), "--hermes-home", str(tmp_path / "home")])
 
     assert code == USAGE

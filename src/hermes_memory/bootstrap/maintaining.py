@@ -134,7 +134,8 @@ async def _notes(administrator: Administrator, chore: Chore) -> list[str]:
         notes.append(GRANTS_STAY.format(len(named), chore.source, chore.target))
     if opened := (await _opened(administrator, chore))[ON_TARGET]:
         notes.append(OPENED.format(opened, chore.target, chore.source))
-    return [*notes, ARRIVING.format(chore.source, chore.target), SEALED.format(chore.source, chore.target)]
+    notes.append(ARRIVING.format(chore.source, chore.target))
+    return [*notes, SEALED.format(chore.source, chore.target)] if chore.source in themes else notes
 
 
 async def _opened(administrator: Administrator, chore: Chore) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hermes_memory.adapters.postgres.migrator import FLEET_PARTITIONS, MigrationReport
 from hermes_memory.adapters.postgres.migrator import migrate as migrate_database
 from hermes_memory.bootstrap.embedder import make_embedder
@@ -40,12 +42,13 @@ async def migrate(
     """
     settings = settings or Settings()
     embedder = make_embedder(settings)
+    asked = settings.partitions if partitions is None else partitions
     try:
-        return await migrate_database(
+        report = await migrate_database(
             admin_dsn,
             runtime_role=runtime_role or settings.runtime_role,
             runtime_password=runtime_password,
-            partitions=settings.partitions or FLEET_PARTITIONS if partitions is None else partitions,
+            partitions=FLEET_PARTITIONS if asked is None else asked,
             read_policy=read_policy or _configured_policy(settings),
             forgotten_days=_configured_days(settings),
             generation=(embedder.model, embedder.dimension) if embedder else None,
@@ -54,6 +57,10 @@ async def migrate(
     finally:
         if embedder is not None:
             await embedder.aclose()
+    if asked in {None, report.partitions}:
+        return report
+    kept = f"there are {report.partitions} partitions, fixed when the schema was made, and not the {asked} asked for"
+    return replace(report, warnings=(*report.warnings, kept))
 
 
 def _configured_policy(settings: Settings) -> ReadPolicy | None:

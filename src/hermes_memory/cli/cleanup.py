@@ -6,8 +6,9 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from hermes_memory.cli.maintenance import days_given, maintained, maintaining_options
-from hermes_memory.domain.maintenance import INBOX_DAYS, SHORTEST_INBOX_DAYS, Cleanup, days_before
+from hermes_memory.cli.common import days, number
+from hermes_memory.cli.maintenance import maintained, maintaining_options
+from hermes_memory.domain.maintenance import INBOX_DAYS, LONGEST_DAYS, SHORTEST_INBOX_DAYS, Cleanup, days_before
 
 
 def register(verbs: Any) -> None:
@@ -18,6 +19,7 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--inbox-days",
         metavar="DAYS",
+        type=number(SHORTEST_INBOX_DAYS, LONGEST_DAYS, of=" of days"),
         default=f"{INBOX_DAYS:g}",
         help="how long to know which writes were delivered: a home that was away for less stores none of its own "
         "twice; default: %(default)s",
@@ -25,6 +27,7 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--log-days",
         metavar="DAYS",
+        type=days(LONGEST_DAYS),
         help="remove what the log of maintenance noted longer ago; default: all stays",
     )
     maintaining_options(parser)
@@ -34,8 +37,7 @@ def register(verbs: Any) -> None:
 def carry_out(given: argparse.Namespace) -> int:
     """Clean up. 3: it was not told to execute and there is something to remove, or something is left."""
     now = datetime.now(UTC)
-    inbox = days_given(given.inbox_days, "inbox_days")
-    log = None if given.log_days is None else days_given(given.log_days, "log_days")
+    inbox, log = given.inbox_days, given.log_days
     cleanup = Cleanup(
         operations_before=days_before(now, inbox, least=SHORTEST_INBOX_DAYS, field="inbox_days"),
         log_before=None if log is None else days_before(now, log, field="log_days"),

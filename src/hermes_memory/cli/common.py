@@ -40,6 +40,8 @@ CONNECT_SECONDS: Final = 10.0
 """For an operator's database."""
 SHOWN: Final = 20
 """Lines that are printed of what may be very many; `--json` tells all."""
+_LOOK_INTO_SPOOL: Final = frozenset({"erase", "remap"})
+"""Verbs that concern what a home has not delivered yet, too."""
 _SHOWN_AS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Enum: lambda value: value.value,
     datetime: lambda value: value.isoformat(),
@@ -217,8 +219,10 @@ def settings_for(given: argparse.Namespace) -> Settings:
 
 def _needs_no_home(given: argparse.Namespace, settings: Settings) -> bool:
     """Tell whether all is in an operator's database. People are named by the secret, which a home keeps."""
+    if getattr(given, "admin_dsn", None) is None or given.hermes_memory_verb in _LOOK_INTO_SPOOL:
+        return False
     people = any(getattr(given, name, None) for name in ("subject", "to_subject", "key"))
-    return bool(getattr(given, "admin_dsn", None)) and (settings.subject_secret is not None or not people)
+    return settings.subject_secret is not None or not people
 
 
 def subject_named(key: str, settings: Settings) -> Subject:

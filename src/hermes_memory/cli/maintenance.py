@@ -9,7 +9,6 @@ import anyio
 
 from hermes_memory.cli.common import administering_options, print_json, settings_for
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
-from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.maintenance import Chore, Report
 
 
@@ -17,18 +16,6 @@ def maintaining_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that all of them have."""
     administering_options(parser)
     parser.add_argument("--execute", action="store_true", help="do it")
-
-
-def days_given(text: str, field: str) -> float:
-    """Read a number of days as an operator types it.
-
-    Raises:
-        InvalidInput: It is no number.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"{field}: {text!r} is no number of days", field=field) from None
 
 
 def maintained(given: argparse.Namespace, chore: Chore, did: str, *, back: str) -> int:

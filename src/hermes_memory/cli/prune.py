@@ -6,8 +6,9 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from hermes_memory.cli.maintenance import days_given, maintained, maintaining_options
-from hermes_memory.domain.maintenance import Prune, days_before, theme_named
+from hermes_memory.cli.common import days
+from hermes_memory.cli.maintenance import maintained, maintaining_options
+from hermes_memory.domain.maintenance import LONGEST_DAYS, Prune, days_before, theme_named
 from hermes_memory.domain.model import Origin
 
 
@@ -17,7 +18,13 @@ def register(verbs: Any) -> None:
         "prune",
         help="remove turns said long ago, never durable memories; shows what it would do unless told to --execute",
     )
-    parser.add_argument("--older-than", metavar="DAYS", required=True, help="turns said longer ago than so many days")
+    parser.add_argument(
+        "--older-than",
+        metavar="DAYS",
+        type=days(LONGEST_DAYS),
+        required=True,
+        help="turns said longer ago than so many days",
+    )
     parser.add_argument("--theme", metavar="NAME", help="of this theme alone")
     parser.add_argument("--origin", choices=[origin.value for origin in Origin], help="written by this alone")
     maintaining_options(parser)
@@ -26,9 +33,8 @@ def register(verbs: Any) -> None:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Prune. 3: it was not told to execute and there is something to prune, or something is left."""
-    days = days_given(given.older_than, "older_than")
     prune = Prune(
-        before=days_before(datetime.now(UTC), days, field="older_than"),
+        before=days_before(datetime.now(UTC), given.older_than, field="older_than"),
         theme=theme_named(given.theme),
         origin=None if given.origin is None else Origin(given.origin),
     )

@@ -45,6 +45,7 @@ def carry_out(given: argparse.Namespace) -> int:
         print_json({"executed": given.execute, "change": payload(change), "entry": entry})
     elif not given.execute:
         print(f"would take back: {line(change)}")
+        print("To do it: the same with --execute. Another `undo` of it takes that back.")
     else:
         print(f"took back: {line(change)}")
         print(f"it stands as {entry.id}" if entry else "it is forgotten")
