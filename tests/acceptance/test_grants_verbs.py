@@ -48,6 +48,10 @@ def test_a_grant_is_made_listed_and_taken_back_and_each_time_noted(operate: Oper
 
     assert (code, made["new"], made["reader"], made["source"]) == (DONE, True, "marketing", "sales")
     assert made["expires_at"] is not None
+    assert made["notes"] == [
+        "there is no theme 'sales': `hermes-memory themes` lists them",
+        "there is no theme 'marketing': `hermes-memory themes` lists them",
+    ]
     assert again["new"] is False
     (only,) = listed["grants"]
     assert (only["source"], only["reader"], only["subject"], only["expires_at"]) == ("sales", "marketing", None, None)

@@ -13,6 +13,10 @@ HOMELESS: Final = frozenset({"demo", "completion"})
 """Verbs that work on no home that anybody has."""
 READS_NO_SETTINGS: Final = frozenset({"install", "config schema", "import pgvector", *HOMELESS})
 """Verbs that do their work whatever the settings are."""
+MAKES_HOME: Final = frozenset(
+    {"setup", "add", "import jsonl", "import mem0", "import tablestore", "import holographic", "import markdown"}
+)
+"""Verbs by which a home comes to be."""
 _MOVED: Final = (
     "changed complete equal known mended missing notes read renamed source stored unreadable vectors verified "
     "would_store"
@@ -88,7 +92,7 @@ USES: Final[Mapping[str, Use]] = {
         WORK_REMAINS,
     ),
     "grants list": Use(_ADMIN, "grants read_policy"),
-    "grants add": Use(f"fruit --to sales {_ADMIN}", "expires_at granted new read_policy reader source subject"),
+    "grants add": Use(f"fruit --to sales {_ADMIN}", "expires_at granted new notes read_policy reader source subject"),
     "grants revoke": Use(f"fruit --to sales {_ADMIN}", "expires_at reader revoked source subject"),
     "themes": Use(_ADMIN, "themes"),
     "subjects list": Use(_ADMIN, "subjects"),

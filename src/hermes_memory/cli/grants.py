@@ -66,17 +66,28 @@ def _add(given: argparse.Namespace) -> int:
     now = utc_now()
     grant = _grant(given, expires_at=end_of(given.days, now))
 
-    async def work(desk: Granting) -> tuple[bool, ReadPolicy]:
-        return await desk.add(grant), await desk.policy()
+    async def work(desk: Granting) -> tuple[bool, ReadPolicy, Sequence[str]]:
+        return await desk.add(grant), await desk.policy(), await _unknown(desk, grant)
 
-    is_new, policy = granting(given, work)
+    is_new, policy, notes = granting(given, work)
     if given.as_json:
-        print_json({"granted": True, "new": is_new, "read_policy": policy, **_key(grant)})
+        print_json({"granted": True, "new": is_new, "read_policy": policy, "notes": notes, **_key(grant)})
         return DONE
     print(f"{_reader(grant)} may read {grant.source} {_until(grant)}")
     if policy is ReadPolicy.OWN or (policy is ReadPolicy.OPEN and not isinstance(grant.reader, bytes)):
         print(IDLE[policy])
+    for note in notes:
+        print(f"note: {note}")
     return DONE
+
+
+async def _unknown(desk: Granting, grant: Grant) -> Sequence[str]:
+    """Tell of the themes of a grant under which nobody has written yet: they may be misspelt."""
+    from hermes_memory.bootstrap.maintaining import UNKNOWN  # noqa: PLC0415 - the host imports this at every start
+
+    known = {each.theme for each in await desk.themes()}
+    named = [name for name in (grant.source, grant.reader) if not isinstance(name, bytes)]
+    return [UNKNOWN.format(name) for name in named if name not in known]
 
 
 def _revoke(given: argparse.Namespace) -> int:
