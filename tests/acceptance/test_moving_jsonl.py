@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -216,17 +217,16 @@ async def test_a_file_decides_whom_to_trust_only_where_an_operator_restores_it(
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     kept: dict[str, dict[str, Any]] = {}
     told: dict[str, str] = {}
-    for option in ((), ("--restore",)):
+    for name in ("", "--restore"):
         async with template.copy() as other:
             configure(dsn=other.runtime_dsn)
-            there = ("--admin-dsn", other.admin_dsn)
-            ran = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(path), *option, *there)
+            words = ("import", "jsonl", str(path), "--admin-dsn", other.admin_dsn, *name.split())
+            ran = await anyio.to_thread.run_sync(partial(typed, *words))
             searched = await anyio.to_thread.run_sync(
                 typed, "search", "who gets payments", "--theme", "marketing", "--json"
             )
             history = await anyio.to_thread.run_sync(typed, "history", "--theme", "marketing", "--json")
             entry = searched.document["hits"][0]
-            name = "".join(option)
             kept[name] = {"said": history.document["changes"][0]["origin"], "tool": entry.get("tool"), **entry}
             told[name] = ran.out
 
