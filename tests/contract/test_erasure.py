@@ -205,6 +205,25 @@ STATISTICS: Final = (
 )
 
 
+async def test_the_words_of_a_whole_theme_go_without_reading_the_index_again_for_each_step(
+    database: Installation,
+) -> None:
+    looked = """select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint from pg_stat_user_tables
+                 where relname like 'term_blocks%'"""
+    async with database.store() as store:
+        texts = (" ".join(f"word{n}x{m}" for m in range(40)) for n in range(50))
+        await store.delivery.apply([record(*map(said, texts), caller=TALKING)])
+    await database.administer_all("analyze hermes_memory.term_blocks")
+    blocks = await database.administer("select count(*) from hermes_memory.term_blocks")
+    before = await database.administer(looked)
+    async with eraser_of(database, blocks=20) as eraser:
+        done = await eraser.erase(WholeTheme(theme=SUPPORT))
+    after = await database.administer(looked)
+
+    assert done.counts["postings"] >= blocks - 1 >= 2_000
+    assert after - before < 10 * blocks
+
+
 async def test_no_word_of_what_was_erased_stays_in_the_statistics_of_the_planner(database: Installation) -> None:
     async with database.store() as store, eraser_of(database) as eraser:
         await world(database, store)

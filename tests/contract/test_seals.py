@@ -15,16 +15,20 @@ import pytest_asyncio
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.context import caller_settings
-from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.erasure import PostgresEraser
+from hermes_memory.adapters.postgres.history_audit import histories, straying
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
-from hermes_memory.domain.chain import verify
-from hermes_memory.domain.model import CurrentScope
+from hermes_memory.domain.chain import Flaw, verify
+from hermes_memory.domain.erasure import OneEntry, WholeSession
+from hermes_memory.domain.model import Caller, CurrentScope, RowId, SessionId
 from hermes_memory.ports.seals import Sealed
-from hermes_memory.testing.making import DESK, PATIENCE, PLENTY, SALES_DESK, add, by_content, remove
+from hermes_memory.testing.making import DESK, PATIENCE, PLENTY, SALES_DESK, add, by_content, remove, replace
 from hermes_memory.testing.seals_contract import SealsContract, SealsUnderTest
 from tests.support.clocks import ticking
 from tests.support.postgres_store import ANALYZE, Installation
+
+TALK: Final = SessionId("talk")
 
 
 class TestInMemorySeals(SealsContract):
@@ -159,3 +163,55 @@ async def test_several_who_seal_while_others_write_make_one_chain(template: Inst
     assert {theme: (len(links), flaws) for theme, links, flaws in told} == {"marketing": (24, []), "sales": (24, [])}
     assert sum(each.changes for each in sealed) == 48
     assert len({(head.theme, head.seal) for head in heads}) == len(heads)
+
+
+STRAYED: Final = {
+    "update hermes_memory.memory_entries set content = 'forged' where content = 'second'": (
+        "a memory is not what its last change says"
+    ),
+    """update hermes_memory.memory_entries set content = 'first', content_hash = sha256('first')
+        where content = 'second'""": ("a memory is not what its last change says"),
+    "update hermes_memory.memory_entries set subject = sha256('somebody') where content = 'second'": (
+        "a memory is not what its last change says"
+    ),
+    "delete from hermes_memory.memory_entries where content = 'second'": "a memory is gone that no change took away",
+    """insert into hermes_memory.history select (jsonb_populate_record(h, jsonb_build_object(
+         'id', gen_random_uuid(), 'change', 'removed', 'new_content', null, 'recorded_at', clock_timestamp()))).*
+         from hermes_memory.history h where h.new_content = 'second'""": "a memory stands that its last change took away",
+}
+
+
+async def _strayed(database: Installation) -> list[Flaw | None]:
+    async with administrator(database.admin_dsn) as opened:
+        return [each async for each in straying(opened)]
+
+
+@pytest.mark.parametrize("forging", STRAYED)
+async def test_a_memory_that_is_not_what_its_last_change_says_is_named(template: Installation, forging: str) -> None:
+    async with template.copy() as database, database.store() as store:
+        (first,) = await store.delivery.apply([add("first")])
+        await store.delivery.apply([replace(by_content("first"), "second")])
+        before = await _strayed(database)
+        await database.administer_all(forging)
+
+        assert before == []
+        assert [(flaw and (flaw.theme, flaw.what, flaw.entry)) for flaw in await _strayed(database)] == [
+            (DESK.theme, STRAYED[forging], first.row)
+        ]
+
+
+async def test_what_was_forgotten_merged_erased_or_brought_in_without_a_history_is_no_flaw(
+    template: Installation,
+) -> None:
+    async with template.copy() as database, database.store() as store:
+        await store.delivery.apply([add("kept"), add("gone"), add("twin"), add("other"), add("erased")])
+        await store.delivery.apply([remove(by_content("gone")), replace(by_content("other"), "twin")])
+        await store.delivery.apply([replace(by_content("kept"), "kept better", Caller(theme=DESK.theme, session=TALK))])
+        await store.delivery.apply([replace(by_content("kept better"), "kept best"), add("untold")])
+        (row,) = await database.rows("select id from hermes_memory.memory_entries where content = 'erased'")
+        async with administrator(database.admin_dsn) as opened:
+            await PostgresEraser(opened).erase(OneEntry(row=RowId(row[0])))
+            await PostgresEraser(opened).erase(WholeSession(session=TALK))
+        await database.administer("delete from hermes_memory.history where new_content = 'untold'")
+
+        assert await _strayed(database) == [None]

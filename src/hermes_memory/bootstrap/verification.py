@@ -1,4 +1,4 @@
-"""Verifying the history of a home's database against its own seals and what was published of them."""
+"""Verifying the history of a home's database against its seals, what was published of them, and what it remembers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.history_audit import histories, straying
 from hermes_memory.adapters.published_heads import published, told
 from hermes_memory.bootstrap.administration import administered
 from hermes_memory.bootstrap.destination import destination_of
@@ -23,6 +23,7 @@ class Verification:
     Attributes:
         unsealed: Changes that nothing binds yet.
         published: Heads that were compared.
+        untold: Memories that have no history, as those of an import that brought none.
     """
 
     themes: int
@@ -30,11 +31,12 @@ class Verification:
     seals: int
     unsealed: int
     published: int
+    untold: int
     flaws: Sequence[Flaw]
 
 
 async def verify_history(settings: Settings, admin_dsn: str | None, against: Sequence[Path] | None) -> Verification:
-    """Read all changes and seals, hash them anew, and compare.
+    """Read all changes and seals, hash them anew, compare, and hold what is remembered against what they say.
 
     Args:
         against: Files of published heads; by default the home's own.
@@ -44,7 +46,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
         StoreUnavailable, SchemaNotApplied: The database cannot be read.
     """
     heads = _heads(settings, against)
-    themes = changes = seals = unsealed = 0
+    themes = changes = seals = unsealed = untold = 0
     flaws: list[Flaw] = []
     known = set()
     async with administered(settings, admin_dsn) as administrator:
@@ -53,11 +55,22 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
             themes, changes, seals = themes + 1, changes + len(links), seals + len(chain)
             unsealed += sum(link.seal is None for link in links)
             flaws += verify(theme, links, chain, heads)
+        async for flaw in straying(administrator):
+            if flaw is None:
+                untold += 1
+            else:
+                flaws.append(flaw)
     for head in heads:
         if head.theme not in known:
             flaws.append(Flaw(theme=head.theme, seal=head.seal, change=None, what="a published seal is missing"))
     return Verification(
-        themes=themes, changes=changes, seals=seals, unsealed=unsealed, published=len(heads), flaws=flaws
+        themes=themes,
+        changes=changes,
+        seals=seals,
+        unsealed=unsealed,
+        published=len(heads),
+        untold=untold,
+        flaws=flaws,
     )
 
 

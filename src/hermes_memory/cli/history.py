@@ -145,11 +145,13 @@ def _verify(given: argparse.Namespace, settings: Settings) -> int:
     else:
         for flaw in report.flaws:
             place = "" if flaw.seal is None else f" under seal {flaw.seal}"
-            print(f"{flaw.theme}{place}: {flaw.what}{'' if flaw.change is None else f' ({flaw.change})'}")
+            which = flaw.change or flaw.entry
+            print(f"{flaw.theme}{place}: {flaw.what}{'' if which is None else f' ({which})'}")
         print(
             f"{counted(report.changes, 'change')} of {counted(report.themes, 'theme')} under "
             f"{counted(report.seals, 'seal')}, {report.unsealed:,} not sealed yet, "
-            f"{counted(report.published, 'published head')} compared: "
+            f"{counted(report.published, 'published head')} compared"
+            + (f", {report.untold:,} memories without a history: " if report.untold else ": ")
             + (counted(len(report.flaws), "flaw") if report.flaws else "all holds")
         )
     return ERROR if report.flaws else DONE

@@ -84,12 +84,17 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaw:
-    """Something that does not hold: where, and what."""
+    """Something that does not hold: where, and what.
+
+    Attributes:
+        entry: The memory that is not what its history says of it.
+    """
 
     theme: str
     seal: int | None
     change: UUID | None
     what: str
+    entry: UUID | None = None
 
 
 def canonical_form(fields: Sequence[str | None]) -> bytes:

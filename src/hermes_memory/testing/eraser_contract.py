@@ -71,6 +71,7 @@ class EraserContract:
         }
         assert [proof for proof in done.proofs if proof.remaining] == []
         assert sum(again.counts.values()) == 0
+        assert foretold.keys() == done.counts.keys() == again.counts.keys()
         assert sum((await eraser.count(erasure)).values()) == 0
         for row, caller in zip(hers, (DESK_WITH_ANA, ANA_DIRECTLY), strict=True):
             assert await read(store, row, caller) is None

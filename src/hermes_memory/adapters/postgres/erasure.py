@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
 
     Step: TypeAlias = Callable[[Connection], Awaitable[bool]]
+    Place: TypeAlias = tuple[object, ...]
+    """Theme, shelf and subject, as the text index is parted."""
 
 ROWS_A_STEP: Final = 1_000
 BLOCKS_A_STEP: Final = 20_000
@@ -106,7 +108,7 @@ class PostgresEraser:
         """Erase, then ask what is left; see `Eraser.erase`."""
         async with self._administrator.transaction(read_only=True) as connection:
             where, values = await _scope(connection, erasure)
-        counts: Counter[str] = Counter()
+        counts = Counter(dict.fromkeys(sql.STORES, 0))
         log = uuid4()
         await self._step(lambda connection: erasure_log.begin(connection, log, erasure))
         proofs: Sequence[Proof] = ()
@@ -126,7 +128,10 @@ class PostgresEraser:
         await self._repeat(lambda c: self._erase_rows(c, sql.ROWS, where, values, counts))
         await self._repeat(lambda c: self._erase_changes(c, where, values, counts))
         if where.whole:
-            await self._repeat(lambda c: self._erase_words(c, where, values, counts), isolation="repeatable_read")
+            reached: dict[Place, str] = {}
+            await self._repeat(
+                lambda c: self._erase_words(c, where, values, counts, reached), isolation="repeatable_read"
+            )
         await self._step(lambda c: self._erase_rest(c, where, values, counts))
 
     async def _erase_rows(
@@ -153,15 +158,23 @@ class PostgresEraser:
         return bool(found)
 
     async def _erase_words(
-        self, connection: Connection, where: Conditions, values: Values, counts: Counter[str]
+        self,
+        connection: Connection,
+        where: Conditions,
+        values: Values,
+        counts: Counter[str],
+        reached: dict[Place, str],
     ) -> bool:
         if await connection.fetchval(where.fill(sql.ROWS_LEFT), *values):
             return False  # rows came in: the next round takes them first
-        for place in await connection.fetch(where.fill(sql.PLACES), *values):
-            erased = await connection.fetchrow(sql.ERASE_WORDS, *place, self._blocks)
-            if erased is not None and erased["blocks"]:
-                counts["postings"] += erased["postings"]
-                return True
+        for place in map(tuple, await connection.fetch(where.fill(sql.PLACES), *values)):
+            # What came in behind the word reached is found from the start, in the snapshot in which nothing is left.
+            for word in dict.fromkeys((reached.get(place, ""), "")):
+                (erased,) = await connection.fetch(sql.ERASE_WORDS, *place, self._blocks, word)
+                if erased["blocks"]:
+                    counts["postings"] += erased["postings"]
+                    reached[place] = erased["reached"]
+                    return True
             await connection.execute(sql.ERASE_STATISTICS, *place)
         return False
 

@@ -34,16 +34,19 @@ select exists (select from hermes_memory.memory_entries t where {rows})
 PLACES: Final[LiteralString] = """
 select distinct t.agent_identity, t.shelf, t.subject from hermes_memory.term_blocks t where t.lexeme = '' and {place}
  order by 1, 2, 3"""
+# By where the blocks lie: to join them with themselves means to read all of the theme each time. From the word that the
+# step before came to, or each step would first pass by all that the others have left behind. A theme lies in one
+# partition.
 ERASE_WORDS: Final[LiteralString] = """
-with doomed as materialized (
-  select b.lexeme, b.hi, b.id from hermes_memory.term_blocks b
-   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme > '' limit $4),
-gone as (
-  delete from hermes_memory.term_blocks b using doomed d
-   where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3
-     and b.lexeme = d.lexeme and b.hi = d.hi and b.id = d.id
-  returning b.n)
-select count(*) as blocks, coalesce(sum(g.n), 0)::bigint as postings from gone g"""
+with gone as (
+  delete from hermes_memory.term_blocks b
+   where b.agent_identity = $1
+     and b.ctid = any (array(
+           select d.ctid from hermes_memory.term_blocks d
+            where d.agent_identity = $1 and d.shelf = $2 and d.subject = $3 and d.lexeme > '' and d.lexeme >= $5
+            order by d.lexeme, d.hi, d.id limit $4))
+  returning b.n, b.lexeme)
+select count(*) as blocks, coalesce(sum(g.n), 0)::bigint as postings, max(g.lexeme) as reached from gone g"""
 ERASE_STATISTICS: Final[LiteralString] = """
 delete from hermes_memory.term_blocks b
  where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme = ''"""
@@ -205,6 +208,9 @@ select (select count(*) from hermes_memory.telling_columns() t
      + (select count(*) from pg_statistic_ext s join pg_class c on c.oid = s.stxrelid
          where c.relnamespace = 'hermes_memory'::regnamespace)"""
 VECTORS: Final[LiteralString] = "select hermes_memory.count_vectors($1, $2, $3::uuid[])"
+
+STORES: Final = (*COUNTED, "postings", "vectors", "jobs", "operations")
+"""What is counted of every erasure, also where it is nothing."""
 
 DOOMED: Final[LiteralString] = """
 select t.agent_identity, t.id, t.operation from hermes_memory.memory_entries t where {rows}
