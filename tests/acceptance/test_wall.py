@@ -103,7 +103,7 @@ HOLES = {
     "grant create on schema public to {role}": "schema public",
     "grant create on schema hermes_memory to {role}": "schema hermes_memory",
     "grant hermes_memory_owner to {role}": "hermes_memory_owner",
-    "grant pg_read_all_data to {role}": "memory_entries_p0",
+    "grant pg_read_all_data to {role}": "a member of pg_read_all_data",
     "alter role {role} bypassrls": "{role}",
     "alter role {role} createrole": "createrole",
     "alter role hermes_memory_owner login": "hermes_memory_owner",

@@ -15,22 +15,38 @@ from tests.support.postgres_store import Installation
 HOLES = {
     "drop policy wall_read on hermes_memory.sessions": "select hermes_memory.raise_wall(",
     "alter policy wall_read on hermes_memory.memory_entries using (true)": "wall_read on memory_entries",
-    "grant select on hermes_memory.conversations_p0 to public": "conversations_p0; revoke them",
+    "grant select on hermes_memory.conversations_p0 to public": "everybody has SELECT on conversations_p0",
     "alter table hermes_memory.history force row level security": "no force row level security",
     "alter table hermes_memory.term_blocks disable row level security": "enable row level security",
     "create unique index told on hermes_memory.memory_entries (agent_identity, lex_key)": "told; drop them",
     "alter function hermes_memory.ctx_themes() reset search_path": "set search_path = pg_catalog, pg_temp",
-    "grant truncate on hermes_memory.inbox to public": "truncate",
-    "grant execute on function hermes_memory.make_generation(text, int) to public": "hermes-memory migrate",
+    "grant truncate on hermes_memory.inbox to public": "everybody has TRUNCATE on inbox",
+    "grant execute on function hermes_memory.make_generation(text, int) to public": "EXECUTE on make_generation()",
     'grant temporary on database "{database}" to public': "temporary tables",
     "alter view hermes_memory.memory_rows reset (security_invoker)": "security_invoker = true",
+    "create view public.peek as select content from hermes_memory.memory_entries; "
+    'grant select on public.peek to "{role}"': "public.peek",
+    "create function public.peek() returns setof text language sql security definer as "
+    "'select content from hermes_memory.memory_entries'": "revoke execute on function",
+    "create table public.spare as select * from hermes_memory.sessions; grant select on public.spare to public": (
+        "public.spare; drop them"
+    ),
+    "create rule also as on insert to hermes_memory.inbox do also notify heard": "also on inbox; drop them",
+    "create function public.tell(text) returns bool language sql immutable leakproof return true": "not leakproof",
+    'alter role "{role}" in database "{database}" set hermes_memory.theme = \'desk\'': "hermes_memory.theme for the",
+    "alter function hermes_memory.forget_vectors(text, uuid[]) security definer": "forget_vectors()",
+    'revoke insert on hermes_memory.sessions from "{role}"': "lacks INSERT on sessions",
+    "alter default privileges for role hermes_memory_owner grant select on tables to public": "SELECT for everybody",
+    "grant select on pg_statistic to public": "SELECT on pg_statistic",
+    "insert into hermes_memory.sinks values ('desk')": "desk too much",
 }
+"""What breaks the wall, and what is told of it."""
 
 
 def test_the_doctor_fails_over_a_broken_wall_and_a_mended_one_is_well(
     served: Path, database: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asyncio.run(database.administer_all(";".join(HOLES).format(database=database.database)))
+    asyncio.run(database.administer_all(";".join(HOLES).format(database=database.database, role=database.role)))
 
     code = main(["doctor", "--json"])
     findings = json.loads(capsys.readouterr().out)["findings"]

@@ -10,7 +10,7 @@ from hermes_memory.adapters.postgres.errors import SCHEMA_MESSAGE
 from hermes_memory.adapters.postgres.generation_standing import STANDING, standing_of
 from hermes_memory.adapters.postgres.ledger import READ_LEDGER, missing, shipped
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
-from hermes_memory.adapters.postgres.shipped_functions import BODIES, SENTENCE, altered
+from hermes_memory.adapters.postgres.shipped_functions import FUNCTIONS, SENTENCE, altered, made
 from hermes_memory.domain.errors import SchemaNotApplied
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.ports.generations import GenerationStanding
@@ -88,6 +88,6 @@ def _edited(ledger: Mapping[str, str]) -> list[str]:
 
 async def _problems(transaction: Transaction) -> list[str]:
     found = [(c.sentence, [row["name"] for row in await transaction.fetch(c.statement)]) for c in CHECKS]
-    bodies = [(row["name"], row["body"]) for row in await transaction.fetch(BODIES)]
-    found.append((SENTENCE, altered(bodies)))
+    functions = [(row["name"], made(dict(row))) for row in await transaction.fetch(FUNCTIONS)]
+    found.append((SENTENCE, altered(functions)))
     return [sentence.replace("{}", ", ".join(names)) for sentence, names in found if names]

@@ -1,4 +1,4 @@
-"""What must hold of the wall: policies, owners, grants and constraints, on every relation of the catalogue."""
+"""What must hold of the wall: policies, owners, functions and constraints, on every relation of the catalogue."""
 
 from __future__ import annotations
 
@@ -80,37 +80,6 @@ select p.polname || ' on ' || c.relname as name
     sentence="policies are not those of the wall and may open it: {}; drop what is not ours, and " + _RAISE,
 )
 
-OPEN_PARTITIONS: Final = Check(
-    statement="""
-select c.relname as name from pg_class c cross join pg_roles r
- where c.relnamespace = 'hermes_memory'::regnamespace and c.relispartition and c.relkind in ('r', 'p')
-   and r.rolname = current_user and not r.rolsuper and not pg_has_role(r.oid, c.relowner, 'MEMBER')
-   and (has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')
-        or has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE')) order by 1""",
-    sentence="the runtime role has rights on partitions, which is a way around the wall: {}; revoke them, and "
-    "memberships such as pg_read_all_data",
-)
-
-DANGEROUS_RIGHTS: Final = Check(
-    statement="""
-select c.relname as name from pg_class c cross join pg_roles r
- where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
-   and r.rolname = current_user and not r.rolsuper and not pg_has_role(r.oid, c.relowner, 'MEMBER')
-   and has_table_privilege(c.oid, 'TRUNCATE, REFERENCES, TRIGGER') order by 1""",
-    sentence="the runtime role may truncate, reference or put triggers on {}, which no wall holds back: revoke these "
-    "rights",
-)
-
-GOVERNING_RIGHTS: Final = Check(
-    statement="""
-select c.relname as name from pg_class c cross join pg_roles r
- where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-   and r.rolname = current_user and not r.rolsuper and not pg_has_role(r.oid, c.relowner, 'MEMBER')
-   and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'agent_identity')
-   and (has_any_column_privilege(c.oid, 'INSERT, UPDATE') or has_table_privilege(c.oid, 'DELETE')) order by 1""",
-    sentence="the runtime role may change {}, which say who may read what: revoke these rights",
-)
-
 LOOSE_FUNCTIONS: Final = Check(
     statement="""
 select p.proname || '()' as name from pg_proc p
@@ -120,35 +89,15 @@ select p.proname || '()' as name from pg_proc p
     "... set search_path = pg_catalog, pg_temp`",
 )
 
-PUBLIC_FUNCTIONS: Final = Check(
-    statement="""
-select p.proname || '()' as name from pg_proc p
- where p.pronamespace = 'hermes_memory'::regnamespace
-   and exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0)
- order by 1""",
-    sentence="functions may be called by everybody: {}; run `hermes-memory migrate --admin-dsn URL`, which takes that "
-    "back",
-)
-
 FOREIGN_OWNERS: Final = Check(
     statement="""
 select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname = 'hermes_memory' and c.relkind in ('r', 'p', 'v', 'm') and c.relowner <> n.nspowner
+ where n.nspname = 'hermes_memory' and c.relkind in ('r', 'p', 'v', 'm', 'S', 'f') and c.relowner <> n.nspowner
  union all
 select p.proname || '()' from pg_proc p join pg_namespace n on n.oid = p.pronamespace
  where n.nspname = 'hermes_memory' and p.proowner <> n.nspowner order by 1""",
     sentence="{} belong to another role than the schema does, and act with other rights than they were made for: give "
     "them back with `alter ... owner to hermes_memory_owner`",
-)
-
-PIERCING_VIEWS: Final = Check(
-    statement="""
-select c.relname as name from pg_class c
- where c.relnamespace = 'hermes_memory'::regnamespace and has_any_column_privilege(c.oid, 'SELECT')
-   and (c.relkind = 'm' or (c.relkind = 'v' and not coalesce(c.reloptions @> array['security_invoker=true'], false)))
- order by 1""",
-    sentence="views read with their owner's rights and look past the wall: {}; undo it with `alter view ... set "
-    "(security_invoker = true)`",
 )
 
 # The rule of reading leans on it: a row in a sink is somebody's.
@@ -181,18 +130,25 @@ select k.relname as name from pg_index i join pg_class c on c.oid = i.indrelid j
     sentence="unique keys without the subject let one person's words decide whether another's are kept: {}; drop them",
 )
 
+# What is public follows from them, and the constraint above names the same ones.
+OTHER_SINKS: Final = Check(
+    statement="""
+select coalesce(s.theme || ' too much', o.theme || ' missing') as name
+  from hermes_memory.sinks s full join unnest(array['whatsapp-dm', 'external-group', '_bench']) o(theme)
+    on o.theme = s.theme
+ where s.theme is null or o.theme is null order by 1""",
+    sentence="the governed themes in table sinks are not those of the library: {}; insert what is missing, delete what "
+    "is too much",
+)
+
 WALL_CHECKS: Final = (
     OPEN_TABLES,
     FORCED_TABLES,
     MISSING_POLICIES,
     ALTERED_POLICIES,
-    OPEN_PARTITIONS,
-    DANGEROUS_RIGHTS,
-    GOVERNING_RIGHTS,
     LOOSE_FUNCTIONS,
-    PUBLIC_FUNCTIONS,
     FOREIGN_OWNERS,
-    PIERCING_VIEWS,
     NOBODYS_IN_SINKS,
     TELLING_KEYS,
+    OTHER_SINKS,
 )
