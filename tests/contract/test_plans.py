@@ -38,7 +38,7 @@ from hermes_memory.domain.model import (
     Theme,
     ThemeScope,
 )
-from hermes_memory.domain.operations import ById, Operation, RecordDelegation
+from hermes_memory.domain.operations import ById, Operation, RecordDelegation, row_id
 from hermes_memory.ports.reading import SearchSpace
 from hermes_memory.testing.making import (
     ANA,
@@ -82,6 +82,7 @@ OVER_THEMES: Final = {
     "text_search.BY_TEXT_IN_ALL_THEMES": "all readable themes",
     "text_search.BY_TEXT_OF_SUBJECT": "all themes of a subject",
     "history_reader.OF_ROW": "an id alone tells no theme",
+    "history_reader.SAID": "an id alone tells no theme",
     "history_reader.STORED_AT": "ids alone tell no theme",
     "embedding_queue.CLAIM": "the embed stage works for all themes",
     "embedding_queue.STORE": "the embed stage works for all themes",
@@ -148,6 +149,7 @@ async def _writes(store: PostgresStore) -> None:
     await _apply(store, remove(by_content("fourth note"), HOST))
     talk = record(*(said(f"turn {n} word") for n in range(70)), caller=DESK, parent_session=SessionId("s9"))
     await _apply(store, talk, record(said("turn", role=Role.ASSISTANT), caller=HOST))
+    await _apply(store, remove(ById(id=row_id(talk.stamp.operation, 7)), DESK))
     await _apply(
         store,
         RecordDelegation(stamp=stamp(HOST), child_session=SessionId("s3"), child_theme=None, task="t", result="r"),
@@ -195,6 +197,7 @@ async def _reads(store: PostgresStore) -> None:
         row = entries[0].id
     await reader.get(DESK, row, timeout=PATIENCE)
     await history.of_row(DESK, row, limit=5, timeout=PATIENCE)
+    await history.of_row(DESK, RowId(uuid4()), limit=5, timeout=PATIENCE)
     await history.of_operation(DESK, stamp(DESK).operation, timeout=PATIENCE)
     await history.stored_at(DESK, [row], moment, timeout=PATIENCE)
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from hermes_memory.domain.erasure import OneEntry, WholeSession, WholeSubject, WholeTheme
 from hermes_memory.domain.model import Caller, RowId, SessionId, Subject
+from hermes_memory.domain.operations import ById
 from hermes_memory.ports.erasure import Eraser
 from hermes_memory.ports.history import HistoryReader
 from hermes_memory.testing.making import (
@@ -53,6 +54,20 @@ class EraserUnderTest:
 
 class EraserContract:
     """The promises. A subclass supplies the async fixture `erasing`: fresh and empty each time."""
+
+    async def test_with_a_session_goes_what_it_knew_of_a_forgotten_turn(self, erasing: EraserUnderTest) -> None:
+        store, code = erasing.store, record(said("the code is zebra"), caller=TALKING)
+        gone = await stored(store, code)
+        await deliver(store, remove(ById(id=gone), TALKING))
+        foretold = await erasing.eraser.count(WholeSession(session=TALK))
+        done = await erasing.eraser.erase(WholeSession(session=TALK))
+        anew = await stored(store, record(*code.turns, caller=TALKING))
+        told = await erasing.history.of_row(TALKING, gone, limit=PLENTY, timeout=PATIENCE)
+
+        assert (foretold["turns"], foretold["sessions"], foretold["changes"]) == (0, 1, 1)
+        assert [proof for proof in done.proofs if proof.remaining] == []
+        assert [(change.erased, change.session, change.said_at) for change in told] == [(True, None, None)]
+        assert await read(store, anew, TALKING) is not None
 
     async def test_a_person_goes_from_every_theme_and_nobody_else_does(self, erasing: EraserUnderTest) -> None:
         store, eraser = erasing.store, erasing.eraser

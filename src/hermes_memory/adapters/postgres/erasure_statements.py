@@ -34,19 +34,18 @@ select exists (select from hermes_memory.memory_entries t where {rows})
 PLACES: Final[LiteralString] = """
 select distinct t.agent_identity, t.shelf, t.subject from hermes_memory.term_blocks t where t.lexeme = '' and {place}
  order by 1, 2, 3"""
-# By where the blocks lie: to join them with themselves means to read all of the theme each time. From the word that the
-# step before came to, or each step would first pass by all that the others have left behind. A theme lies in one
-# partition.
+# By where the blocks lie: to join them with themselves means to read all of the theme each time. From where the step
+# before came to, or each step would first pass by all that the others have left behind. A theme lies in one partition.
 ERASE_WORDS: Final[LiteralString] = """
 with gone as (
   delete from hermes_memory.term_blocks b
    where b.agent_identity = $1
      and b.ctid = any (array(
            select d.ctid from hermes_memory.term_blocks d
-            where d.agent_identity = $1 and d.shelf = $2 and d.subject = $3 and d.lexeme > '' and d.lexeme >= $5
-            order by d.lexeme, d.hi, d.id limit $4))
-  returning b.n, b.lexeme)
-select count(*) as blocks, coalesce(sum(g.n), 0)::bigint as postings, max(g.lexeme) as reached from gone g"""
+            where d.agent_identity = $1 and d.shelf = $2 and d.subject = $3 and d.lexeme > '' and d.ctid >= $5
+            limit $4))
+  returning b.n, b.ctid)
+select count(*) as blocks, coalesce(sum(g.n), 0)::bigint as postings, max(g.ctid) as reached from gone g"""
 ERASE_STATISTICS: Final[LiteralString] = """
 delete from hermes_memory.term_blocks b
  where b.agent_identity = $1 and b.shelf = $2 and b.subject = $3 and b.lexeme = ''"""
