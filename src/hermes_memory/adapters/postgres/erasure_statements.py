@@ -172,7 +172,7 @@ select count(*) from (
    where e.subject = ''
    union
   select h.agent_identity, h.row_id from hermes_memory.history h join talks t using (agent_identity, session_id)
-   where h.subject = '' and h.erasure is null and h.change <> 'erased') shared"""
+   where h.subject = '' and h.erasure is null and h.change <> 'erased' and h.target <> 'turn') shared"""
 WRITING_NOW: Final[LiteralString] = "select pg_current_xact_id()::text"
 NONE_OLDER: Final[LiteralString] = "select pg_snapshot_xmin(pg_current_snapshot())::text::numeric > $1::text::numeric"
 
