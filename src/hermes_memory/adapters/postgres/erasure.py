@@ -32,7 +32,11 @@ ROUNDS: Final = 20
 PAUSE_SECONDS: Final = 0.1
 """Between two looks whether the writes under way have ended."""
 
+START: Final = (0, 0)
+"""Where the first block of a partition may lie."""
+
 LOCK_TIMEOUT: Final[LiteralString] = "set local lock_timeout = 60000"
+PLAN_ANEW: Final[LiteralString] = "set local plan_cache_mode = force_custom_plan"
 
 
 async def _scope(connection: Connection, erasure: Erasure) -> tuple[Conditions, Values]:
@@ -128,7 +132,7 @@ class PostgresEraser:
         await self._repeat(lambda c: self._erase_rows(c, sql.ROWS, where, values, counts))
         await self._repeat(lambda c: self._erase_changes(c, where, values, counts))
         if where.whole:
-            reached: dict[Place, str] = {}
+            reached: dict[Place, tuple[int, int]] = {}
             await self._repeat(
                 lambda c: self._erase_words(c, where, values, counts, reached), isolation="repeatable_read"
             )
@@ -163,14 +167,16 @@ class PostgresEraser:
         where: Conditions,
         values: Values,
         counts: Counter[str],
-        reached: dict[Place, str],
+        reached: dict[Place, tuple[int, int]],
     ) -> bool:
+        # How much a step takes and where it starts decides how it is done.
+        await connection.execute(PLAN_ANEW)
         if await connection.fetchval(where.fill(sql.ROWS_LEFT), *values):
             return False  # rows came in: the next round takes them first
         for place in map(tuple, await connection.fetch(where.fill(sql.PLACES), *values)):
-            # What came in behind the word reached is found from the start, in the snapshot in which nothing is left.
-            for word in dict.fromkeys((reached.get(place, ""), "")):
-                (erased,) = await connection.fetch(sql.ERASE_WORDS, *place, self._blocks, word)
+            # What came in behind that is found from the start, in the snapshot in which nothing is left.
+            for start in dict.fromkeys((reached.get(place, START), START)):
+                (erased,) = await connection.fetch(sql.ERASE_WORDS, *place, self._blocks, start)
                 if erased["blocks"]:
                     counts["postings"] += erased["postings"]
                     reached[place] = erased["reached"]
