@@ -40,7 +40,7 @@ def register(verbs: Any) -> None:
     )
     jsonl.add_argument("--dry-run", action="store_true", help="read and check the file; store nothing")
     jsonl.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
-    jsonl.set_defaults(carry_out=carry_out)
+    jsonl.set_defaults(carry_out=carry_out, makes_home=True)
     import_sources.register(sources)
 
 
