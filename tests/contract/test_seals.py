@@ -177,7 +177,9 @@ STRAYED: Final = {
     "delete from hermes_memory.memory_entries where content = 'second'": "a memory is gone that no change took away",
     """insert into hermes_memory.history select (jsonb_populate_record(h, jsonb_build_object(
          'id', gen_random_uuid(), 'change', 'removed', 'new_content', null, 'recorded_at', clock_timestamp()))).*
-         from hermes_memory.history h where h.new_content = 'second'""": "a memory stands that its last change took away",
+         from hermes_memory.history h where h.new_content = 'second'""": (
+        "a memory stands that its last change took away"
+    ),
 }
 
 

@@ -219,6 +219,8 @@ class EraserContract:
             replace(by_content("plan: call 555"), "plan: none"),
             add("price", Caller(theme=SALES_DESK.theme, session=TALK)),
         )
+        gone = await stored(store, record(said("aside"), caller=TALKING))
+        await deliver(store, remove(ById(id=gone), TALKING))
 
         assert before == 0
         assert await eraser.shared(WholeSubject(subject=ANA)) == 2
