@@ -17,7 +17,8 @@ with recursive mask as (
   select r.oid from pg_roles r join pg_roles me on me.rolname = current_user
    where not me.rolsuper and pg_has_role(me.oid, r.oid, 'MEMBER')
 ), derived as (
-  select c.oid, null::oid as rule from pg_class c where c.relnamespace = 'hermes_memory'::regnamespace
+  select c.oid, null::oid as rule from pg_class c
+   where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind not in ('i', 'I')
   union
   select w.ev_class, w.oid
     from derived f join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = f.oid
@@ -27,7 +28,8 @@ select distinct case c.relnamespace when 'hermes_memory'::regnamespace then '' e
        as name
   from derived f join pg_rewrite w on w.oid = f.rule join pg_class c on c.oid = f.oid
   join pg_namespace n on n.oid = c.relnamespace
- where not (c.relkind = 'v' and w.ev_type = '1'
+ where f.rule is not null
+   and not (c.relkind = 'v' and w.ev_type = '1'
             and coalesce(c.reloptions && array['security_invoker=true', 'security_invoker=on', 'security_invoker=1'],
                          false))
    and exists (select from mask m

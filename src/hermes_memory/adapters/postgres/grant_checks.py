@@ -39,11 +39,11 @@ with texts as (
   select c.relname::text as object, coalesce(i.inhparent, c.oid) as family, null::name as part, c.relowner as owner,
          a.grantee, a.privilege_type as granted, a.is_grantable
     from pg_class c left join pg_inherits i on i.inhrelid = c.oid cross join aclexplode(c.relacl) a
-   where c.relnamespace = 'hermes_memory'::regnamespace
+   where c.relnamespace = 'hermes_memory'::regnamespace and c.relacl is not null
   union all
   select c.relname, c.oid, t.attname, c.relowner, a.grantee, a.privilege_type, a.is_grantable
     from pg_class c join pg_attribute t on t.attrelid = c.oid cross join aclexplode(t.attacl) a
-   where c.relnamespace = 'hermes_memory'::regnamespace and t.attacl is not null
+   where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind not in ('i', 'I') and t.attacl is not null
   union all
   select p.proname || '()', p.oid, null, p.proowner, a.grantee, a.privilege_type, a.is_grantable
     from pg_proc p cross join aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
