@@ -78,9 +78,7 @@ def test_what_is_forgotten_is_shown_first_is_gone_afterwards_and_comes_back(
 
 
 @pytest.mark.usefixtures("served")
-def test_nobody_forgets_what_is_anothers_a_turn_or_a_text_that_stands_nowhere(
-    agent: Agent, here: Callable[..., Ran]
-) -> None:
+def test_nobody_forgets_what_is_anothers_or_a_text_that_stands_nowhere(agent: Agent, here: Callable[..., Ran]) -> None:
     agent.provider.sync_turn("Who signed the Periwinkle contract?", "Ms Saffron signed it.", session_id="s1")
     agent.settle()
     turn = require(here("search", "Periwinkle", "--theme", "coder", "--json"), DONE).document["hits"][0]
@@ -90,7 +88,7 @@ def test_nobody_forgets_what_is_anothers_a_turn_or_a_text_that_stands_nowhere(
     ).document["entry"]
 
     assert turn["kind"] == "turn"
-    for name, theme in ((turn["id"], "coder"), (entry["id"], "theirs"), (private["id"], "ours"), ("Our", "ours")):
+    for name, theme in ((turn["id"], "theirs"), (entry["id"], "theirs"), (private["id"], "ours"), ("Our", "ours")):
         refused = require(here("forget", name, "--theme", theme, "--execute"), ERROR)
         assert "no such memory" in refused.err
     require(here("forget", " ", "--theme", "ours"), USAGE)
