@@ -31,7 +31,7 @@ napoleon_use_rtype = False
 # What has no page here: the standard library, pydantic, and names of the library that are not public.
 nitpick_ignore_regex = [
     (r"py:.*", r"(collections|contextlib|datetime|pathlib|typing|uuid|enum|pydantic|pydantic_settings)(\..*)?"),
-    (r"py:.*", r"Json"),
+    (r"py:.*", r"Json|Row|RowId"),
     (r"py:.*", r"hermes_memory\.(adapters|application|bootstrap|domain|ports)\..*"),
 ]
 

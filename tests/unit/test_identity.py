@@ -21,9 +21,9 @@ from hermes_memory.domain.identity import (
     resolve,
 )
 from hermes_memory.domain.model import BENCHMARKS, DEFAULT_THEME, DIRECT_MESSAGES, GROUPS, SINKS, SessionId, Theme
+from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.patterns import fits
 from hermes_memory.domain.subjects import home_id_for, subject_for
-from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.themes import parse_names
 
 SECRET = b"an installation's own secret 123"

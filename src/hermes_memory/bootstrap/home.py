@@ -25,11 +25,11 @@ from hermes_memory.domain.contacts import ContactKind
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
 from hermes_memory.domain.identity import BenchMode, IdentityPolicy
 from hermes_memory.domain.model import Subject
+from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.operations import Operation
 from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.domain.subjects import MIN_SECRET_BYTES, home_id_for, subject_for
-from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.themes import parse_names
 from hermes_memory.ports.secrets import SecretTally
 from hermes_memory.settings import Settings
