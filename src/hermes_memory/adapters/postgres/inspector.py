@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, LiteralString
 
-from hermes_memory.adapters.postgres.checks import CHECKS
+from hermes_memory.adapters.postgres.check import Check
+from hermes_memory.adapters.postgres.checks import CHECKS, THOROUGH
 from hermes_memory.adapters.postgres.errors import SCHEMA_MESSAGE
 from hermes_memory.adapters.postgres.generation_standing import STANDING, standing_of
 from hermes_memory.adapters.postgres.ledger import READ_LEDGER, missing, shipped
@@ -46,7 +47,7 @@ class PostgresInspector:
         self._timeout = timeout
         self._counting = min(counting, timeout)
 
-    async def verify(self) -> Installation:
+    async def verify(self, *, thoroughly: bool = True) -> Installation:
         """Check schema, role and walls; see `StoreInspector.verify`."""
         async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
             ledger = {row["name"]: row["checksum"] for row in await transaction.fetch(READ_LEDGER)}
@@ -55,7 +56,7 @@ class PostgresInspector:
             facts = await transaction.fetch_row(FACTS)
             if facts is None:
                 raise SchemaNotApplied(SCHEMA_MESSAGE)
-            problems = [*_edited(ledger), *await _problems(transaction)]
+            problems = [*_edited(ledger), *await problems_found(transaction, THOROUGH if thoroughly else CHECKS)]
         if self._embeds and facts["active_generation"] is None:
             problems.append(NO_GENERATION)
         return Installation(
@@ -86,8 +87,9 @@ def _edited(ledger: Mapping[str, str]) -> list[str]:
     ]
 
 
-async def _problems(transaction: Transaction) -> list[str]:
-    found = [(c.sentence, [row["name"] for row in await transaction.fetch(c.statement)]) for c in CHECKS]
+async def problems_found(transaction: Transaction, checks: Sequence[Check]) -> list[str]:
+    """Return a sentence for each check that finds anything, and one for functions that are not as they were shipped."""
+    found = [(c.sentence, [row["name"] for row in await transaction.fetch(c.statement)]) for c in checks]
     functions = [(row["name"], made(dict(row))) for row in await transaction.fetch(FUNCTIONS)]
     found.append((SENTENCE, altered(functions)))
     return [sentence.replace("{}", ", ".join(names)) for sentence, names in found if names]
