@@ -43,9 +43,8 @@ async def _ids_obey(view: View, setting: Setting, caller: Caller) -> None:
         refusal = await _refusal(view.get, row.id)
         assert (refusal is None) is (row.id in seen), (caller, row)
         assert refusal is None or str(refusal) == absent
-        if row.kind is Kind.ENTRY:
-            past = await _refusal(view.history, row.id)
-            assert (past is None) is (row.id in _with_past(setting, caller)), (caller, row)
+        past = await _refusal(view.history, row.id)
+        assert (past is None) is (row.id in _with_past(setting, caller)), (caller, row)
 
 
 async def _explanations_obey(view: View, setting: Setting, caller: Caller) -> None:
@@ -62,16 +61,20 @@ async def _explanations_obey(view: View, setting: Setting, caller: Caller) -> No
 
 
 async def changes_reach_ones_own_alone(memory: Memory, setting: Setting, caller: Caller) -> None:
-    """Change and forget every row by id: it works for what is one's own and is refused in one way for all else."""
+    """Change and forget every row by id: it works for what is one's own and is refused in one way for all else.
+
+    What was said can be forgotten and not be changed.
+    """
     view = memory.view_of(caller)
     absent = str(await _refusal(view.forget, RowId(uuid4())))
     for number, row in enumerate(setting.rows):
-        allowed = row.kind is Kind.ENTRY and changeable(row.caller.theme, row.caller.subject, caller)
+        own = changeable(row.caller.theme, row.caller.subject, caller)
         rewrite = partial(view.replace, content=f"{setting.word} replaced {number}")
-        for refusal in (await _refusal(rewrite, row.id), await _refusal(view.forget, row.id)):
+        for attempt, allowed in ((rewrite, own and row.kind is Kind.ENTRY), (view.forget, own)):
+            refusal = await _refusal(attempt, row.id)
             assert (refusal is None) is allowed, (caller, row)
             assert refusal is None or str(refusal) == absent
-        await _is_where_it_belongs(memory, row, gone=allowed)
+        await _is_where_it_belongs(memory, row, gone=own)
 
 
 async def _is_where_it_belongs(memory: Memory, row: Placed, *, gone: bool) -> None:

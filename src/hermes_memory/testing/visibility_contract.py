@@ -123,7 +123,7 @@ class VisibilityContract:
         outcomes = await deliver(store, *(remove(ById(id=row.id), caller) for row in setting.rows))
 
         for row, outcome in zip(setting.rows, outcomes, strict=True):
-            allowed = row.kind is Kind.ENTRY and changeable(row.caller.theme, row.caller.subject, caller)
+            allowed = changeable(row.caller.theme, row.caller.subject, caller)
             assert outcome.effect is (Effect.REMOVED if allowed else Effect.NOT_FOUND)
             assert (await read(store, row.id, row.caller) is None) is allowed
 
