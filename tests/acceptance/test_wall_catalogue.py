@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from hermes_memory.adapters.postgres.checks import THOROUGH
 from hermes_memory.adapters.postgres.context import caller_settings
 from hermes_memory.adapters.postgres.inspector import problems_found
 from hermes_memory.adapters.postgres.pool import Transaction
@@ -152,9 +151,8 @@ async def _problems(place: Installation, statements: str) -> tuple[dict[str, str
         try:
             await connection.execute(statements.format(**names))
             await connection.execute(f'set local role "{place.role}"')
-            problems = await problems_found(
-                Transaction(connection, deadline=math.inf, longest=60.0, caller=None), THOROUGH
-            )
+            asked = Transaction(connection, deadline=math.inf, longest=60.0, caller=None)
+            problems = await problems_found(asked)
         finally:
             await made.rollback()
     return {"role": place.role, "other": other}, problems

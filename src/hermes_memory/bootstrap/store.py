@@ -161,7 +161,7 @@ class StorePreparation:
     async def prepare(self) -> None:
         """Prepare and verify; raises while the store is not usable."""
         await self._host.prepare()
-        installation = await self._inspector.verify(thoroughly=False)
+        installation = await self._inspector.verify()
         for problem in installation.problems:
             logger.warning(
                 "the database serves, but not as it should", extra={"action": "store.problem", "reason": problem}

@@ -31,12 +31,8 @@ class Installation:
 class StoreInspector(Protocol):
     """Verifies the store without changing it."""
 
-    async def verify(self, *, thoroughly: bool = True) -> Installation:
+    async def verify(self) -> Installation:
         """Check schema, role and walls.
-
-        Args:
-            thoroughly: Also compare every right that was granted, and look for ways around the walls elsewhere in the
-                database. Whoever only begins to use the store does without: it costs as much again.
 
         Raises:
             StoreUnavailable: The database cannot be reached.

@@ -16,7 +16,7 @@ class InMemoryInspector:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    async def verify(self, *, thoroughly: bool = True) -> Installation:
+    async def verify(self) -> Installation:
         """Describe the store, which has no schema that could be missing; see `StoreInspector.verify`."""
         return Installation(migrations=(), partitions=1, read_policy=self._records.policy, server="in memory")
 

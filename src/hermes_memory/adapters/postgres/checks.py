@@ -11,7 +11,4 @@ from hermes_memory.adapters.postgres.role_checks import ROLE_CHECKS
 from hermes_memory.adapters.postgres.statistics_checks import STATISTICS_CHECKS
 from hermes_memory.adapters.postgres.wall_checks import WALL_CHECKS
 
-CHECKS: Final[tuple[Check, ...]] = (*ROLE_CHECKS, *WALL_CHECKS)
-"""What whoever begins to use the store looks at: who asks, and whether the walls stand."""
-THOROUGH: Final[tuple[Check, ...]] = (*CHECKS, *GRANT_CHECKS, *BYPASS_CHECKS, *STATISTICS_CHECKS)
-"""What an operator has looked at."""
+CHECKS: Final[tuple[Check, ...]] = (*ROLE_CHECKS, *WALL_CHECKS, *GRANT_CHECKS, *BYPASS_CHECKS, *STATISTICS_CHECKS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, LiteralString
 
-from hermes_memory.adapters.postgres.check import Check
-from hermes_memory.adapters.postgres.checks import CHECKS, THOROUGH
+from hermes_memory.adapters.postgres.checks import CHECKS
 from hermes_memory.adapters.postgres.errors import SCHEMA_MESSAGE
 from hermes_memory.adapters.postgres.generation_standing import STANDING, standing_of
 from hermes_memory.adapters.postgres.ledger import READ_LEDGER, missing, shipped
@@ -47,7 +46,7 @@ class PostgresInspector:
         self._timeout = timeout
         self._counting = min(counting, timeout)
 
-    async def verify(self, *, thoroughly: bool = True) -> Installation:
+    async def verify(self) -> Installation:
         """Check schema, role and walls; see `StoreInspector.verify`."""
         async with self._pool.transaction(None, timeout=self._timeout, read_only=True) as transaction:
             ledger = {row["name"]: row["checksum"] for row in await transaction.fetch(READ_LEDGER)}
@@ -56,7 +55,7 @@ class PostgresInspector:
             facts = await transaction.fetch_row(FACTS)
             if facts is None:
                 raise SchemaNotApplied(SCHEMA_MESSAGE)
-            problems = [*_edited(ledger), *await problems_found(transaction, THOROUGH if thoroughly else CHECKS)]
+            problems = [*_edited(ledger), *await problems_found(transaction)]
         if self._embeds and facts["active_generation"] is None:
             problems.append(NO_GENERATION)
         return Installation(
@@ -87,9 +86,9 @@ def _edited(ledger: Mapping[str, str]) -> list[str]:
     ]
 
 
-async def problems_found(transaction: Transaction, checks: Sequence[Check]) -> list[str]:
+async def problems_found(transaction: Transaction) -> list[str]:
     """Return a sentence for each check that finds anything, and one for functions that are not as they were shipped."""
-    found = [(c.sentence, [row["name"] for row in await transaction.fetch(c.statement)]) for c in checks]
+    found = [(c.sentence, [row["name"] for row in await transaction.fetch(c.statement)]) for c in CHECKS]
     functions = [(row["name"], made(dict(row))) for row in await transaction.fetch(FUNCTIONS)]
     found.append((SENTENCE, altered(functions)))
     return [sentence.replace("{}", ", ".join(names)) for sentence, names in found if names]
