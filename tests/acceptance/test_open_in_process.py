@@ -204,6 +204,8 @@ async def test_an_error_that_nobody_foresaw_in_a_part_of_a_memory_is_told_and_en
 class Unloadable(LocalEmbedder):
     """An embedder on this machine whose library fails in a way of its own."""
 
+    NAME = "unloadable"  # by its name it would share the model that another test has loaded
+
     @staticmethod
     def load() -> NoReturn:
         raise ZeroDivisionError

@@ -31,7 +31,7 @@ class MachineEmbedder(ABC):
     """
 
     NAME: ClassVar[str]
-    """What its settings call it."""
+    """What its settings call it, and by what a process finds the weights it has loaded already."""
     EXTRA: ClassVar[str]
     """The extra that installs it."""
     MODEL: ClassVar[str]
