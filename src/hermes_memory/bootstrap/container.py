@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from dependency_injector import containers, providers
+from dependency_injector import providers
 
 from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.embedding_queue import PostgresEmbeddingQueue
@@ -141,10 +141,6 @@ def _deliverer(
     return deliverer
 
 
-def _embeds(settings: Settings) -> bool:
-    return settings.embedder != "none"
-
-
 def _seal_stage(settings: Settings, local: LocalHalf, seals: PostgresSeals, worker: Worker) -> SealStage:
     path = published_heads_path(local.folder, destination_of(settings))
 
@@ -177,118 +173,132 @@ def _memory(settings: Settings, local: LocalHalf, services: Services, embedder: 
     )
 
 
-class Container(containers.DeclarativeContainer):
-    """The graph of one memory. Synchronous providers only: an async resource would open and close in other tasks."""
+class Container:
+    """The graph of one memory. Synchronous providers only: an async resource would open and close in other tasks.
 
-    settings = providers.Dependency(instance_of=Settings)
-    local = providers.Dependency(instance_of=LocalHalf)
-    secret: providers.Dependency[object] = providers.Dependency()
+    It is a class of its own because `dependency_injector.containers` imports every web framework that it could wire
+    and that happens to be installed, as FastAPI is beside many a host: a third of a second for each process.
 
-    store_breaker = providers.Singleton(Breaker, STORE, failures=1, delay=0.25, longest_delay=5.0)
-    embed_breaker = providers.Singleton(Breaker, EMBEDDER, failures=3, delay=0.5, longest_delay=5.0)
+    Args:
+        secret: Reads the embedding endpoint's key by the name of its variable.
+    """
 
-    stem = providers.Singleton(snowball_stem)
-    analyzer = providers.Singleton(Analyzer, stem=stem)
-    embedder = providers.Singleton(make_embedder, settings, secret)
+    def __init__(self, *, settings: Settings, local: LocalHalf, secret: Callable[[str], str | None]) -> None:
+        self.settings = settings
+        self.store_breaker = providers.Singleton(Breaker, STORE, failures=1, delay=0.25, longest_delay=5.0)
+        self.embed_breaker = providers.Singleton(Breaker, EMBEDDER, failures=3, delay=0.5, longest_delay=5.0)
 
-    worker = providers.Singleton(Worker)
-    host = providers.Singleton(_store_host, settings, embedder, worker)
-    pool = providers.Singleton(_pool, settings, host, local.provided.telemetry)
-    delivery = providers.Singleton(_delivery, settings, pool, analyzer)
-    search = providers.Singleton(PostgresSearch, pool)
-    reader = providers.Singleton(PostgresReader, pool)
-    registry = providers.Singleton(PostgresPeople, pool)
-    people = providers.Singleton(PersonBook, registry, store_breaker)
-    history = providers.Singleton(PostgresHistory, pool)
-    text_index = providers.Singleton(PostgresTextIndex, pool)
-    queue = providers.Singleton(PostgresEmbeddingQueue, pool)
-    inspector = providers.Singleton(PostgresInspector, pool, embeds=providers.Callable(_embeds, settings))
-    preparation = providers.Singleton(StorePreparation, host, pool, inspector)
+        self.stem = providers.Singleton(snowball_stem)
+        self.analyzer = providers.Singleton(Analyzer, stem=self.stem)
+        self.embedder = providers.Singleton(make_embedder, settings, secret)
 
-    spool = providers.Singleton(SpoolAccess, local.provided.spool, worker)
-    stage = providers.Singleton(_stage, settings, queue, embedder, embed_breaker, local.provided.telemetry)
-    seals = providers.Singleton(PostgresSeals, pool)
-    sealing = providers.Singleton(_seal_stage, settings, local, seals, worker)
-    deliverer = providers.Singleton(_deliverer, local, spool, delivery, store_breaker, stage, sealing=sealing)
-    folding = providers.Singleton(_fold_stage, text_index, deliverer)
-    link = providers.Singleton(_link, host, preparation, store_breaker, deliverer)
-    recall = providers.Singleton(
-        Recall,
-        search,
-        queue,
-        embedder=embedder,
-        analyzer=analyzer,
-        ranking=providers.Singleton(_ranking, settings),
-        store_breaker=store_breaker,
-        embed_breaker=embed_breaker,
-        embed_timeout=settings.provided.embed_read_timeout,
-        now=providers.Object(utc_now),
-        telemetry=local.provided.telemetry,
-    )
-    guarded_reader = providers.Singleton(GuardedReader, reader, store_breaker)
-    past = providers.Singleton(
-        Past,
-        history,
-        search,
-        analyzer=analyzer,
-        ranking=providers.Singleton(_ranking, settings),
-        breaker=store_breaker,
-    )
-    explainer = providers.Singleton(
-        Explainer, recall, guarded_reader, search, analyzer=analyzer, store_breaker=store_breaker
-    )
-    reconciler = providers.Singleton(Reconciler, local.provided.mirror, reader, spool)
-    health = providers.Singleton(
-        Health,
-        local.provided.spool,
-        link,
-        deliverer,
-        stage,
-        store_breaker=store_breaker,
-        embed_breaker=embed_breaker,
-    )
-    monitor = providers.Singleton(
-        Monitor,
-        spool,
-        deliverer,
-        stage,
-        health,
-        sealing=sealing,
-        store=providers.Singleton(StoreReadings, queue, seals),
-        pool=pool.provided.readings,
-        tally=local.provided.tally,
-        store_breaker=store_breaker,
-        embed_breaker=embed_breaker,
-        telemetry=local.provided.telemetry,
-    )
-    status = providers.Singleton(
-        StatusReporter,
-        spool,
-        deliverer,
-        stage,
-        inspector,
-        queue,
-        leadership=local.provided.leadership,
-        tally=local.provided.tally,
-        health=health,
-        store_breaker=store_breaker,
-        embed_breaker=embed_breaker,
-    )
-    services = providers.Singleton(
-        Services,
-        acceptor=local.provided.acceptor,
-        deliverer=deliverer,
-        recall=recall,
-        explainer=explainer,
-        reader=guarded_reader,
-        people=people,
-        past=past,
-        seals=seals,
-        sealing=sealing,
-        queue=queue,
-        reconciler=reconciler,
-        link=link,
-        spool=spool,
-        status=status,
-    )
-    memory = providers.Singleton(_memory, settings, local, services, embedder)
+        self.worker = providers.Singleton(Worker)
+        self.host = providers.Singleton(_store_host, settings, self.embedder, self.worker)
+        self.pool = providers.Singleton(_pool, settings, self.host, local.telemetry)
+        self.delivery = providers.Singleton(_delivery, settings, self.pool, self.analyzer)
+        self.search = providers.Singleton(PostgresSearch, self.pool)
+        self.reader = providers.Singleton(PostgresReader, self.pool)
+        self.registry = providers.Singleton(PostgresPeople, self.pool)
+        self.people = providers.Singleton(PersonBook, self.registry, self.store_breaker)
+        self.history = providers.Singleton(PostgresHistory, self.pool)
+        self.text_index = providers.Singleton(PostgresTextIndex, self.pool)
+        self.queue = providers.Singleton(PostgresEmbeddingQueue, self.pool)
+        self.inspector = providers.Singleton(PostgresInspector, self.pool, embeds=settings.embedder != "none")
+        self.preparation = providers.Singleton(StorePreparation, self.host, self.pool, self.inspector)
+
+        self.spool = providers.Singleton(SpoolAccess, local.spool, self.worker)
+        self.stage = providers.Singleton(
+            _stage, settings, self.queue, self.embedder, self.embed_breaker, local.telemetry
+        )
+        self.seals = providers.Singleton(PostgresSeals, self.pool)
+        self.sealing = providers.Singleton(_seal_stage, settings, local, self.seals, self.worker)
+        self.deliverer = providers.Singleton(
+            _deliverer, local, self.spool, self.delivery, self.store_breaker, self.stage, sealing=self.sealing
+        )
+        self.folding = providers.Singleton(_fold_stage, self.text_index, self.deliverer)
+        self.link = providers.Singleton(_link, self.host, self.preparation, self.store_breaker, self.deliverer)
+        self.recall = providers.Singleton(
+            Recall,
+            self.search,
+            self.queue,
+            embedder=self.embedder,
+            analyzer=self.analyzer,
+            ranking=providers.Singleton(_ranking, settings),
+            store_breaker=self.store_breaker,
+            embed_breaker=self.embed_breaker,
+            embed_timeout=settings.embed_read_timeout,
+            now=utc_now,
+            telemetry=local.telemetry,
+        )
+        self.guarded_reader = providers.Singleton(GuardedReader, self.reader, self.store_breaker)
+        self.past = providers.Singleton(
+            Past,
+            self.history,
+            self.search,
+            analyzer=self.analyzer,
+            ranking=providers.Singleton(_ranking, settings),
+            breaker=self.store_breaker,
+        )
+        self.explainer = providers.Singleton(
+            Explainer,
+            self.recall,
+            self.guarded_reader,
+            self.search,
+            analyzer=self.analyzer,
+            store_breaker=self.store_breaker,
+        )
+        self.reconciler = providers.Singleton(Reconciler, local.mirror, self.reader, self.spool)
+        self.health = providers.Singleton(
+            Health,
+            local.spool,
+            self.link,
+            self.deliverer,
+            self.stage,
+            store_breaker=self.store_breaker,
+            embed_breaker=self.embed_breaker,
+        )
+        self.monitor = providers.Singleton(
+            Monitor,
+            self.spool,
+            self.deliverer,
+            self.stage,
+            self.health,
+            sealing=self.sealing,
+            store=providers.Singleton(StoreReadings, self.queue, self.seals),
+            pool=self.pool.provided.readings,
+            tally=local.tally,
+            store_breaker=self.store_breaker,
+            embed_breaker=self.embed_breaker,
+            telemetry=local.telemetry,
+        )
+        self.status = providers.Singleton(
+            StatusReporter,
+            self.spool,
+            self.deliverer,
+            self.stage,
+            self.inspector,
+            self.queue,
+            leadership=local.leadership,
+            tally=local.tally,
+            health=self.health,
+            store_breaker=self.store_breaker,
+            embed_breaker=self.embed_breaker,
+        )
+        self.services = providers.Singleton(
+            Services,
+            acceptor=local.acceptor,
+            deliverer=self.deliverer,
+            recall=self.recall,
+            explainer=self.explainer,
+            reader=self.guarded_reader,
+            people=self.people,
+            past=self.past,
+            seals=self.seals,
+            sealing=self.sealing,
+            queue=self.queue,
+            reconciler=self.reconciler,
+            link=self.link,
+            spool=self.spool,
+            status=self.status,
+        )
+        self.memory = providers.Singleton(_memory, settings, local, self.services, self.embedder)

@@ -132,7 +132,7 @@ def _put_in(container: Container, store: InMemoryStore, embedder: Embedder | Non
         "text_index": InMemoryTextIndex(),
     }
     for name, part in parts.items():
-        container.providers[name].override(providers.Object(part))
+        getattr(container, name).override(providers.Object(part))
     ring = container.deliverer().doorbell.ring
     link = StoreLink(_nothing, repair=None, breaker=container.store_breaker(), opened=ring)
     container.link.override(providers.Object(link))

@@ -98,7 +98,7 @@ async def opened(
     failure: BaseException | None = None
     warm = anyio.Event()
     faults = RepeatedFaults(logger)
-    listeners = listened(container.settings(), half.telemetry, metrics)
+    listeners = listened(container.settings, half.telemetry, metrics)
     try:
         await container.worker().call(half.spool.open)
         async with anyio.create_task_group() as tasks:
