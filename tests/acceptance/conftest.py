@@ -36,13 +36,6 @@ PATIENT: Final = {
 """Deadlines that a busy machine keeps. A test of the deadlines themselves sets its own."""
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[TestServer]:
-    """The server of this test process."""
-    with TestServer() as started:
-        yield started
-
-
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def template(server: TestServer) -> AsyncIterator[Installation]:
     """A migrated database to copy, ready for the local embedder's vectors."""

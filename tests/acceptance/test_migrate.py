@@ -42,7 +42,7 @@ MODEL = ("model", 4)
 SHIPPED = tuple(migration.name for migration in shipped())
 
 
-server = databases.server
+server = databases.own_server
 """Roles are the cluster's: these tests have one of their own."""
 
 

@@ -123,7 +123,7 @@ MENDED = {
 """Roles are the cluster's and outlive the database of a test."""
 
 
-server = databases.server
+server = databases.own_server
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from typing import Final
 
 import anyio
-import pytest_asyncio
 
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.domain.errors import StoreUnavailable
@@ -15,8 +13,7 @@ from hermes_memory.domain.model import Caller, SessionId, Theme
 from hermes_memory.domain.operations import Operation
 from hermes_memory.testing.making import ANA, add, by_content, record, remove, replace, said
 from tests.support.index_and_rows import GAPS, INDEX_AND_ROWS
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import Installation, migrated
+from tests.support.postgres_store import Installation
 
 HOSTS: Final = 5
 BATCHES: Final = 6
@@ -28,12 +25,6 @@ CALLERS: Final = [
 
 STRAY_JOBS: Final = """
 select (select count(*) from hermes_memory.embedding_jobs) - (select count(*) from hermes_memory.memory_rows)"""
-
-
-@pytest_asyncio.fixture
-async def installation(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as place:
-        yield place
 
 
 def _batch(chance: random.Random, host: int, number: int) -> list[Operation]:
@@ -63,13 +54,13 @@ async def _deliver(store: PostgresStore, batch: list[Operation]) -> None:
 
 
 async def test_hosts_that_change_the_same_things_at_once_leave_index_and_rows_in_agreement(
-    installation: Installation,
+    database: Installation,
 ) -> None:
     applied: list[list[Operation]] = []
 
     async def host(number: int) -> None:
         chance = random.Random(number)
-        async with installation.store() as store:
+        async with database.store() as store:
             for batch in (_batch(chance, number, n) for n in range(BATCHES)):
                 await _deliver(store, batch)
                 await _deliver(store, batch)
@@ -80,16 +71,16 @@ async def test_hosts_that_change_the_same_things_at_once_leave_index_and_rows_in
             hosts.start_soon(host, number)
 
     operations = {operation.stamp.operation for batch in applied for operation in batch}
-    turns = await installation.administer("select count(*) from hermes_memory.conversations")
-    assert await installation.administer("select count(*) from hermes_memory.inbox") == len(operations)
+    turns = await database.administer("select count(*) from hermes_memory.conversations")
+    assert await database.administer("select count(*) from hermes_memory.inbox") == len(operations)
     assert turns == len(CALLERS) * (HOSTS * BATCHES + 1)
-    assert await installation.administer(GAPS) == 0
-    assert await installation.administer(INDEX_AND_ROWS) == 0
-    assert await installation.administer(STRAY_JOBS) == 0
+    assert await database.administer(GAPS) == 0
+    assert await database.administer(INDEX_AND_ROWS) == 0
+    assert await database.administer(STRAY_JOBS) == 0
 
 
-async def test_a_vector_that_comes_while_its_row_is_removed_stays_nowhere(installation: Installation) -> None:
-    async with installation.store() as store:
+async def test_a_vector_that_comes_while_its_row_is_removed_stays_nowhere(database: Installation) -> None:
+    async with database.store() as store:
         contents = [f"short lived {n}" for n in range(30)]
         await store.delivery.apply([add(content, CALLERS[0]) for content in contents])
         jobs = await store.queue.claim(100, lease=60)

@@ -250,8 +250,8 @@ async def test_a_lexeme_is_looked_for_as_it_is_whatever_it_is_made_of(
     assert [hit.row.content for hit in hits] == [f"{word} alone" for word in words]
 
 
-async def test_a_plan_that_was_made_while_there_was_nothing_leads_by_indexes_later(server: TestServer) -> None:
-    async with migrated(server) as place, place.store() as store:
+async def test_a_plan_that_was_made_while_there_was_nothing_leads_by_indexes_later(database: Installation) -> None:
+    async with database.store() as store:
         await store.search.by_text(DESK, CURRENT, ANALYZE("note"), limit=5, timeout=PATIENCE)
         await store.delivery.apply([add(f"note {number}") for number in range(50)])
         with watched() as seen:
@@ -307,8 +307,8 @@ async def test_a_vector_that_points_nowhere_finds_nothing(store: PostgresStore) 
     assert list(await store.search.by_vector(DESK, CURRENT, [0.0] * 4, limit=5, timeout=PATIENCE)) == []
 
 
-async def test_the_parts_of_long_texts_leave_room_in_the_graph_for_other_rows(server: TestServer) -> None:
-    async with migrated(server) as place, place.store(exact_rows=0) as store:
+async def test_the_parts_of_long_texts_leave_room_in_the_graph_for_other_rows(database: Installation) -> None:
+    async with database.store(exact_rows=0) as store:
         await store.delivery.apply([add(f"a note of many parts, {number}") for number in range(5)])
         await store.delivery.apply([add(f"a short note, {number}") for number in range(20)])
         near, less_near = (1.0, 0.0, 0.0, 0.0), (1.0, 0.3, 0.0, 0.0)

@@ -145,8 +145,8 @@ async def test_what_a_walk_sets_for_its_plan_ends_with_it(crowded: Installation)
     assert changed == []
 
 
-async def test_the_plan_follows_a_theme_that_grows_and_shrinks_within_a_minute(server: TestServer) -> None:
-    async with migrated(server) as place, place.store(exact_rows=20) as store:
+async def test_the_plan_follows_a_theme_that_grows_and_shrinks_within_a_minute(database: Installation) -> None:
+    async with database.store(exact_rows=20) as store:
         first = await _grow(store, 5, seed=1)
         small = await _ask(store.search, DESK, CURRENT, HERE, 10)
         more = await _grow(store, 120, seed=2)

@@ -1,7 +1,7 @@
-"""The databases of fault tests: one template a module, a copy of it a test."""
+"""The databases of fault tests: one template for all modules, a copy of it a test."""
 
 from __future__ import annotations
 
-from tests.support.databases import database, server, template
+from tests.support.databases import database, template
 
-__all__ = ["database", "server", "template"]
+__all__ = ["database", "template"]

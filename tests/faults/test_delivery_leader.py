@@ -5,12 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
 import pytest
-import pytest_asyncio
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.spool import InMemoryLeadership
@@ -25,20 +23,13 @@ from hermes_memory.domain.operations import Operation
 from hermes_memory.testing.making import add
 from tests.support.agents import eventually
 from tests.support.drain_process import drainer, line_of
-from tests.support.postgres import TestServer
-from tests.support.postgres_store import Installation, migrated
+from tests.support.postgres_store import Installation
 from tests.support.spool_process import open_spool
 
 GUARD = 60.0
 """Seconds; a guard against hanging. A hand-over takes about a quarter of a second on an idle machine."""
 LEASE = 3.0
 STORED = "select array_agg(content order by created_at) from hermes_memory.memory_entries"
-
-
-@pytest_asyncio.fixture
-async def installation(server: TestServer) -> AsyncIterator[Installation]:
-    async with migrated(server) as place:
-        yield place
 
 
 def led_at(process: subprocess.Popen[str]) -> float:
@@ -48,10 +39,8 @@ def led_at(process: subprocess.Popen[str]) -> float:
     return float(moment)
 
 
-async def stored(installation: Installation) -> list[str]:
-    found = await installation.administer(
-        "select array_agg(content order by created_at) from hermes_memory.memory_entries"
-    )
+async def stored(database: Installation) -> list[str]:
+    found = await database.administer("select array_agg(content order by created_at) from hermes_memory.memory_entries")
     return list(found or [])
 
 
@@ -61,12 +50,12 @@ def deliver_through(spool: SqliteSpool, *operations: Operation) -> None:
     eventually(lambda: not spool.pending_before(), seconds=GUARD)
 
 
-async def test_another_process_takes_over_when_the_leader_is_killed(installation: Installation, tmp_path: Path) -> None:
+async def test_another_process_takes_over_when_the_leader_is_killed(database: Installation, tmp_path: Path) -> None:
     directory = tmp_path / "spool"
     spool = open_spool(directory)
-    with drainer(directory, installation.runtime_dsn) as first:
+    with drainer(directory, database.runtime_dsn) as first:
         led_at(first)
-        with drainer(directory, installation.runtime_dsn) as second:
+        with drainer(directory, database.runtime_dsn) as second:
             deliver_through(spool, add("by the first"))
             killed = time.monotonic()
             first.kill()
@@ -75,18 +64,18 @@ async def test_another_process_takes_over_when_the_leader_is_killed(installation
     print(f"the hand-over took {seconds:.3f} s")
 
     assert seconds < GUARD
-    assert await stored(installation) == ["by the first", "by the second", "and more"]
+    assert await stored(database) == ["by the first", "by the second", "and more"]
 
 
 async def test_another_process_takes_over_from_a_leader_that_stands_still_and_that_one_follows_when_it_goes_on(
-    installation: Installation, tmp_path: Path
+    database: Installation, tmp_path: Path
 ) -> None:
     directory = tmp_path / "spool"
     spool = open_spool(directory)
-    with drainer(directory, installation.runtime_dsn, lease=LEASE) as first:
+    with drainer(directory, database.runtime_dsn, lease=LEASE) as first:
         led_at(first)
         deliver_through(spool, add("by the first"))
-        with drainer(directory, installation.runtime_dsn, lease=LEASE) as second:
+        with drainer(directory, database.runtime_dsn, lease=LEASE) as second:
             stopped = time.monotonic()
             first.send_signal(signal.SIGSTOP)
             seconds = led_at(second) - stopped
@@ -95,7 +84,7 @@ async def test_another_process_takes_over_from_a_leader_that_stands_still_and_th
             deliver_through(spool, add("by either"))
 
     assert seconds >= LEASE
-    assert await stored(installation) == ["by the first", "by the second", "by either"]
+    assert await stored(database) == ["by the first", "by the second", "by either"]
 
 
 def test_a_leader_that_shows_life_keeps_its_seat_for_longer_than_a_lease(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.inmemory.embedder import hashed_vector
-from tests.support import databases
 from tests.support.embedding_server import EmbeddingServer, EmbeddingServerThread, Vectors, hang
 from tests.support.gate import Gate
 from tests.support.hermes_host import HermesHost
@@ -27,9 +26,6 @@ DIMENSION = 64
 PASSWORD = "s3cr3t-Pw"
 PARAPHRASE = "Unterschrift von wem?"
 """A question that shares no word with its answer: only its vector finds it."""
-
-
-server = databases.server
 
 
 class _Understanding(EmbeddingServer):

@@ -1,4 +1,4 @@
-"""The fixtures of databases for the conftest of a layer: a server and a template a module, a copy of it a test."""
+"""The fixtures of databases for the conftest of a layer: a template for all its modules, a copy of it a test."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.support.postgres_store import Installation, migrated
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[TestServer]:
-    """A server of the module's own."""
+def own_server() -> Iterator[TestServer]:
+    """A server of one module's own, for tests that change what belongs to a whole server, as roles do."""
     with TestServer() as started:
         yield started
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def template(server: TestServer) -> AsyncIterator[Installation]:
     """A migrated database, to be copied."""
     async with migrated(server) as installation:

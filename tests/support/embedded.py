@@ -18,6 +18,7 @@ from typing import Any
 import asyncpg
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
+from tests.support.postgres import parent_of_clusters
 
 _CLIENT = Path(__file__).with_name("embedded_client.py")
 NOBODY = 65534
@@ -68,7 +69,7 @@ def place() -> Iterator[Path]:
 
     Whatever runs in it, or is left of it elsewhere, is ended and removed.
     """
-    directory = Path(tempfile.mkdtemp(prefix="hermes-memory-test-"))
+    directory = Path(tempfile.mkdtemp(prefix="hermes-memory-test-", dir=parent_of_clusters()))
     directory.chmod(0o755)
     try:
         yield directory
