@@ -22,7 +22,9 @@ from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.application.answers import RecallRequest
+from hermes_memory.application.legs import Legs
 from hermes_memory.application.recall import Recall
+from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.fusion import Ranked
 from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.domain.model import (
@@ -112,17 +114,18 @@ def _operation(theme: str, memory: Memory) -> Operation:
 
 
 def _recall(store: Store, embedder: LocalEmbedder) -> Recall:
-    return Recall(
+    analyzer, telemetry = Analyzer(stem=snowball_stem()), Telemetry()
+    legs = Legs(
         store.search,
         store.queue,
         embedder=embedder,
-        analyzer=Analyzer(stem=snowball_stem()),
-        ranking=RankingPolicy(),
+        analyzer=analyzer,
         store_breaker=store_breaker(),
         embed_breaker=embed_breaker(),
         embed_timeout=PATIENCE,
-        now=lambda: NOW,
+        telemetry=telemetry,
     )
+    return Recall(legs, analyzer=analyzer, ranking=RankingPolicy(), now=lambda: NOW, telemetry=telemetry)
 
 
 async def _asked(store: Store, embedder: LocalEmbedder, theme: str, question: str, scope: Scope) -> Sequence[Ranked]:

@@ -21,6 +21,7 @@ from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.explain import Explainer
 from hermes_memory.application.guarded_reader import GuardedReader
 from hermes_memory.application.health import Health
+from hermes_memory.application.legs import Legs
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory, Services
 from hermes_memory.application.mirror import Mirror
@@ -173,17 +174,18 @@ class InProcess:
             embed_breaker=self.embed_breaker,
             telemetry=self.telemetry,
         )
-        self.recall = Recall(
+        legs = Legs(
             self.search,
             self.queue,
             embedder=embedder,
             analyzer=self.analyzer,
-            ranking=ranking or RankingPolicy(),
             store_breaker=self.store_breaker,
             embed_breaker=self.embed_breaker,
             embed_timeout=1.0,
-            now=utc_now,
             telemetry=self.telemetry,
+        )
+        self.recall = Recall(
+            legs, analyzer=self.analyzer, ranking=ranking or RankingPolicy(), now=utc_now, telemetry=self.telemetry
         )
         self.memory = Memory(self._services(), subject_for=_subject_for, embeds=embedder is not None)
 

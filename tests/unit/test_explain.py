@@ -11,7 +11,7 @@ import pytest
 from tests.support.faulty import FaultyEmbedder
 from tests.support.inprocess import GUARD, InProcess, utc_now
 
-from hermes_memory.application import recall as module
+from hermes_memory.application import legs
 from hermes_memory.application.answers import Fate
 from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.view import View
@@ -222,7 +222,7 @@ async def test_what_was_stored_after_the_question_is_said_to_be() -> None:
 async def test_a_memory_too_far_in_meaning_is_said_to_be_with_how_far(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     _, rocket = await bench.hold(VAULT, ROCKET)
     verdict = await bench.why(rocket, VAULT)
 
@@ -246,8 +246,8 @@ async def test_a_memory_without_a_vector_is_said_to_have_none(bench: Bench) -> N
 async def test_a_memory_with_words_of_the_question_that_others_fit_better_is_said_to_have_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "TEXT_CANDIDATES", 1)
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 0)
+    monkeypatch.setattr(legs, "TEXT_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 0)
     bench = Bench()
     _, second = await bench.hold("vault vault", "a vault, among many other words that say nothing of it at all")
     verdict = await bench.why(second)
@@ -262,7 +262,7 @@ async def test_a_memory_with_words_of_the_question_that_others_fit_better_is_sai
 async def test_a_candidate_of_the_text_leg_alone_has_its_cosine_and_no_place_in_the_other_leg(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     _, second = await bench.hold("vault", "a vault, among many other words that say nothing of it at all")
     verdict = await bench.why(second)
 
@@ -287,7 +287,7 @@ async def test_without_an_embedder_a_memory_without_a_word_of_the_question_was_n
 async def test_a_memory_that_a_failing_leg_would_have_found_is_said_to_lack_that_leg(
     bench: Bench, leg: str, query: str, because: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     _, rocket = await bench.hold(VAULT, ROCKET)
     getattr(bench.search, leg).standing = StoreUnavailable("away")
     if leg == "text":

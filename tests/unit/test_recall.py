@@ -15,6 +15,7 @@ from tests.support.faulty import FaultyEmbedder
 from tests.support.inprocess import GUARD, InProcess, new_analyzer
 
 from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.application import legs
 from hermes_memory.application import recall as module
 from hermes_memory.application.answers import Fate, RecallRequest, RecallResult
 from hermes_memory.domain.errors import (
@@ -242,7 +243,7 @@ async def test_an_embedder_that_is_not_the_stored_one_is_not_asked_and_the_answe
 async def test_an_answer_comes_in_its_time_when_one_leg_hangs(
     bench: Bench, leg: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     await bench.hold("vault 13 is a vault of number 13", "another vault")
     getattr(bench.search, leg).hangs = True
     started = time.monotonic()
@@ -257,7 +258,7 @@ async def test_an_answer_comes_in_its_time_when_one_leg_hangs(
 async def test_one_leg_that_fails_degrades_the_answer_and_nothing_more(
     bench: Bench, leg: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     await bench.hold("vault 13 is a vault of number 13", "another vault")
     getattr(bench.search, leg).standing = DeadlineExceeded("slow")
     result = await bench.ask()
@@ -327,7 +328,7 @@ async def test_a_generation_that_is_being_measured_is_asked_for_again_soon(
 async def test_rows_that_only_the_text_leg_found_are_judged_by_meaning_too(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     await bench.hold("the vault key is with Ana", "a vault door")
     result = await bench.ask("vault")
     trace = bench.recall.trace(result.trace_id, DESK)
@@ -341,7 +342,7 @@ async def test_rows_that_only_the_text_leg_found_are_judged_by_meaning_too(
 async def test_cosines_are_asked_for_in_a_look_that_a_leg_has_open(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     await bench.hold("the vault key is with Ana", "a vault door")
     await bench.ask("vault")
 
@@ -351,7 +352,7 @@ async def test_cosines_are_asked_for_in_a_look_that_a_leg_has_open(
 async def test_rows_that_words_have_found_are_compared_while_the_vector_leg_is_under_way(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     await bench.hold("the vault key is with Ana", "a vault door")
     vector_leg_asks, text_leg_compares = anyio.Event(), anyio.Event()
 
@@ -383,7 +384,7 @@ async def test_a_connection_that_breaks_when_all_is_answered_takes_nothing_from_
 async def test_a_connection_that_breaks_while_the_other_leg_compares_takes_nothing_from_the_answer(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     await bench.hold("the vault key is with Ana", "a vault door")
     text_leg_ends, other_leg_compares = anyio.Event(), anyio.Event()
 
@@ -409,7 +410,7 @@ async def test_a_connection_that_breaks_while_the_other_leg_compares_takes_nothi
 async def test_rows_that_a_full_text_leg_left_out_get_the_text_score_of_their_own_words(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TEXT_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "TEXT_CANDIDATES", 1)
     await bench.hold("vault vault vault", "a vault door")
     result = await bench.ask("vault")
     scores = {hit.row.content: hit.parts["text"] for hit in result.hits}
@@ -419,8 +420,8 @@ async def test_rows_that_a_full_text_leg_left_out_get_the_text_score_of_their_ow
 
 
 async def test_without_an_embedder_the_text_leg_has_the_room_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TEXT_CANDIDATES", 1)
-    monkeypatch.setattr(module, "VECTOR_CANDIDATES", 2)
+    monkeypatch.setattr(legs, "TEXT_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 2)
     found = []
     for bench in (Bench(), Bench(FaultyEmbedder())):
         await bench.hold(*(f"vault number {number}" for number in range(5)))

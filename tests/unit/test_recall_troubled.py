@@ -10,7 +10,7 @@ import pytest
 from tests.support.faulty import FaultyEmbedder
 from tests.support.inprocess import GUARD, InProcess
 
-from hermes_memory.application import recall
+from hermes_memory.application import legs
 from hermes_memory.application.view import View
 from hermes_memory.domain.chunks import ChunkPolicy
 from hermes_memory.domain.errors import DeadlineExceeded
@@ -23,7 +23,7 @@ ENOUGH = 1.0
 @pytest.fixture
 def side(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     """A memory whose text leg finds rows that the vector leg leaves out, so that their cosines are asked for."""
-    monkeypatch.setattr(recall, "VECTOR_CANDIDATES", 1)
+    monkeypatch.setattr(legs, "VECTOR_CANDIDATES", 1)
     return InProcess(FaultyEmbedder())
 
 

@@ -28,6 +28,7 @@ from hermes_memory.application.explain import Explainer
 from hermes_memory.application.fold import FoldStage
 from hermes_memory.application.guarded_reader import GuardedReader
 from hermes_memory.application.health import Health
+from hermes_memory.application.legs import Legs
 from hermes_memory.application.link import StoreLink
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.monitor import Monitor
@@ -217,16 +218,23 @@ class Container:
         )
         self.folding = providers.Singleton(_fold_stage, self.text_index, self.deliverer)
         self.link = providers.Singleton(_link, self.host, self.preparation, self.store_breaker, self.deliverer)
-        self.recall = providers.Singleton(
-            Recall,
+        self.legs = providers.Singleton(
+            Legs,
             self.search,
             self.queue,
             embedder=self.embedder,
             analyzer=self.analyzer,
-            ranking=providers.Singleton(_ranking, settings),
             store_breaker=self.store_breaker,
             embed_breaker=self.embed_breaker,
             embed_timeout=settings.embed_read_timeout,
+            telemetry=local.telemetry,
+        )
+        self.ranking = providers.Singleton(_ranking, settings)
+        self.recall = providers.Singleton(
+            Recall,
+            self.legs,
+            analyzer=self.analyzer,
+            ranking=self.ranking,
             now=utc_now,
             telemetry=local.telemetry,
         )
@@ -236,7 +244,7 @@ class Container:
             self.history,
             self.search,
             analyzer=self.analyzer,
-            ranking=providers.Singleton(_ranking, settings),
+            ranking=self.ranking,
             breaker=self.store_breaker,
         )
         self.explainer = providers.Singleton(
