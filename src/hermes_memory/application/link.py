@@ -90,8 +90,8 @@ class StoreLink:
             self._note(error)
             return False
         except Exception as error:  # noqa: BLE001 - writes are accepted without a store, and it is tried again
-            self._faults.tell("preparing the store met an unexpected error", error, action="link.fault")
-            self._note(StoreUnavailable(f"the database cannot be prepared: {type(error).__name__}"))
+            self._faults.tell("preparing or repairing the store met an unexpected error", error, action="link.fault")
+            self._note(StoreUnavailable(f"the database cannot be made usable: {type(error).__name__}"))
             return False
         self.problem = None
         return True
