@@ -18,7 +18,7 @@ from hermes_memory.adapters.embedded_postgres import Binaries, EmbeddedPostgres,
 from hermes_memory.adapters.embedded_postgres import server_log as log_module
 from hermes_memory.adapters.embedded_postgres.onlooking import running_server
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
-from tests.support import clusters
+from tests.support import clusters, postgres
 from tests.support.embedded import NOBODY, Client, leader_below, postgres_below, query, supervisor
 from tests.support.postgres import DSN_VARIABLE, TestServer
 
@@ -576,7 +576,13 @@ def test_the_test_server_of_a_killed_run_is_swept_by_the_next(monkeypatch: pytes
     monkeypatch.delenv(DSN_VARIABLE, raising=False)
     monkeypatch.setenv("TMPDIR", str(root))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    program = "import os; from tests.support.postgres import *; s = TestServer().__enter__(); os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(postgres, "MEMORY", root)
+    program = f"""
+import os, pathlib
+from tests.support import postgres
+postgres.MEMORY = pathlib.Path({str(root)!r})
+server = postgres.TestServer().__enter__()
+os.kill(os.getpid(), 9)"""
     repository = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", program], check=False, timeout=200, cwd=repository)
     assert postgres_below(root)

@@ -35,7 +35,7 @@ _SETTINGS: Final = {
 _PREFIX: Final = "hermes-memory-server-"
 _ALIVE: Final = "alive.lock"
 _CONNECT_SECONDS = 60.0
-_MEMORY: Final = Path("/dev/shm")
+MEMORY = Path("/dev/shm")
 _PLENTY_BYTES: Final = 8 * 1024**3
 """What is free there where it is half of a machine's memory, and a handful of servers do not fill it."""
 
@@ -46,9 +46,9 @@ def parent_of_clusters() -> Path:
     A copy of a database is hundreds of small files: on a disk it takes ten times as long.
     """
     with suppress(OSError):
-        memory = os.statvfs(_MEMORY)
-        if memory.f_bavail * memory.f_frsize >= _PLENTY_BYTES and os.access(_MEMORY, os.W_OK | os.X_OK):
-            return _MEMORY
+        memory = os.statvfs(MEMORY)
+        if memory.f_bavail * memory.f_frsize >= _PLENTY_BYTES and os.access(MEMORY, os.W_OK | os.X_OK):
+            return MEMORY
     return Path(tempfile.gettempdir())
 
 
