@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from tests.support.growth import grows_linearly, on_repeated
 from tests.support.poison import COMMANDING, NONCE, POISON
 from tests.support.ranking_rows import entry, hit, turn
 
@@ -169,6 +170,19 @@ def test_what_is_said_beside_it_is_taken_in(poison: str) -> None:
     )
     assert words_of(Role.ASSISTANT, f"I know “{line}” from you.", max_chars=9_000) == "I know “ ” from you."
     assert words_of(Role.USER, f"Launch?\n\n<memory-context>\n{block}\n</memory-context>", max_chars=9_000) == "Launch?"
+
+
+@pytest.mark.parametrize("objects", [4, 31])
+def test_ordinary_objects_before_the_answer_of_a_tool_do_not_hide_it(objects: int) -> None:
+    ordinary = "".join(f'{{"count": {number}}}\n' for number in range(objects))
+    answer = result_json(hits=[], count=0, scope="current", trace_id="x")
+
+    assert without_recalled(f"{ordinary}{answer}") == ordinary
+
+
+@pytest.mark.parametrize("unit", ['{"count": ', '{"count": 1}', '{"hits": [', '{"note": "'])
+def test_many_objects_are_looked_into_in_linear_time(unit: str) -> None:
+    assert grows_linearly(on_repeated(without_recalled, unit, ending=' "hits"'), largest=100_000)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ _ANSWER_START: Final = re.compile(
     r"\{\s{0,16}\"(?:hits|entries|count|scope|trace_id|degraded|left_out|notes?)\"\s{0,4}:"
 )
 _ANSWER_KEYS: Final = ({"hits", "count", "scope", "trace_id"}, {"entries", "count", "left_out"})
-_MOST_ANSWERS: Final = 4
+_MOST_STARTS: Final = 32
+"""Objects that are looked into: each is read once more, so that their number has to have an end."""
 _MOST_ROUNDS: Final = 8
 """What is nested deeper than that was nested on purpose."""
 
@@ -80,7 +81,7 @@ def _without_answers(text: str) -> str:
         return text
     kept: list[str] = []
     position = 0
-    for _ in range(_MOST_ANSWERS):
+    for _ in range(_MOST_STARTS):
         start = _ANSWER_START.search(text, position)
         if start is None:
             break
