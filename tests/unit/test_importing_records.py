@@ -23,6 +23,7 @@ from hermes_memory.domain.archive import (
     Archived,
     ArchivedChange,
     ArchivedEntry,
+    ArchivedSession,
     ArchivedTurn,
     EmbeddingModel,
 )
@@ -156,6 +157,15 @@ async def test_what_an_operator_restores_is_kept_as_the_file_has_it(origin: Orig
     assert [each for each in kept if isinstance(each, WRITTEN)] == [
         each if isinstance(each, ArchivedChange) else replace(each, vectors=()) for each in records
     ]
+
+
+@pytest.mark.parametrize("restoring", [False, True])
+async def test_a_file_that_nobody_vouches_for_makes_no_session_drop_what_is_said_next(restoring: bool) -> None:
+    marked = replace(session(), forgotten=b"m" * 32)
+    done, kept = await imported([marked], restoring=restoring)
+
+    assert done.unvouched == (not restoring)
+    assert [each for each in kept if isinstance(each, ArchivedSession)] == [marked if restoring else session()]
 
 
 async def test_vectors_of_a_file_that_nobody_vouches_for_are_not_taken_over() -> None:

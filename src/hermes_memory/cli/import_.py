@@ -101,8 +101,8 @@ def _lines(done: Imported, *, dry_run: bool) -> list[str]:
         lines.append(f"cleaned, or without a secret that they held: {done.mended:,}")
     if done.unvouched:
         lines.append(
-            f"kept as imported, whatever the file says of who wrote it and of its vectors: {done.unvouched:,}; "
-            "--restore believes an export of your own"
+            "kept as imported, whatever the file says of who wrote it, of vectors and of what was "
+            f"forgotten: {done.unvouched:,}; --restore believes an export of your own"
         )
     lines += first_of([f"line {each.line}: {neutralise(each.reason)}" for each in done.refused])
     if done.missing:

@@ -42,7 +42,8 @@ class Imported:
         altered: There before, and changed since the file was written.
         missing: Lines whose record is not to be found after it was stored.
         mended: Records of which a text was cleaned, or a secret taken out.
-        unvouched: Records that say to be worth more than an import, or bring vectors, and were not believed.
+        unvouched: Records that say to be worth more than an import, or bring vectors or marks of what was
+            forgotten, and were not believed.
         whole: Whether the file's end was there and vouches for all lines before it.
     """
 

@@ -120,8 +120,8 @@ class RecordPreparing:
 def unvouched(record: Archived) -> Archived:
     """Return a record of a file without what the file says to be trusted by: nobody but the file vouches for it.
 
-    It is an import's, unless it says to be worth less; it mirrors no home's notebook; and its vectors, which decide
-    what it is found by, are not taken over.
+    It is an import's, unless it says to be worth less; it mirrors no home's notebook; its vectors, which decide what it
+    is found by, are not taken over; and it makes no session drop what is said there next as something forgotten.
     """
     match record:
         case ArchivedEntry():
@@ -134,7 +134,9 @@ def unvouched(record: Archived) -> Archived:
             told = Origin(record.origin) if record.origin in _ORIGINS else Origin.IMPORT
             origin = imported_as(told)
             return replace(record, origin=origin, tool=record.tool if origin == record.origin else None)
-        case ArchivedSession() | ArchivedDelegation() | ArchivedTheme():
+        case ArchivedSession():
+            return replace(record, forgotten=b"")
+        case ArchivedDelegation() | ArchivedTheme():
             return record
 
 
