@@ -40,17 +40,19 @@ _SIGNS: Final = str.maketrans(
 def plain_look(character: str) -> str:
     """Return the plain character that this one looks like, itself when it looks like none, "" for a mark upon another.
 
-    Of a ligature it is several.
+    Of a ligature it is several. A syllable of Hangul stays one character.
 
     Example:
         >>> plain_look("ѕ"), plain_look("【"), plain_look("ｍ"), plain_look("é"), plain_look("水"), plain_look("ﬆ")
         ('s', '[', 'm', 'e', '水', 'st')
+        >>> len(plain_look("한"))
+        1
     """
     if unicodedata.category(character) == "Pd":
         return "-"
     compatible = unicodedata.normalize("NFKC", character)
     base = "".join(each for each in unicodedata.normalize("NFD", compatible) if not unicodedata.combining(each))
-    return base.translate(_LETTERS).translate(_SIGNS)
+    return unicodedata.normalize("NFC", base).translate(_LETTERS).translate(_SIGNS)
 
 
 def plain_looks(text: str) -> str:
