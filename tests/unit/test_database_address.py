@@ -33,6 +33,7 @@ def test_what_the_driver_reads_is_an_address(address: str) -> None:
         ("host=db dbname=memory", "URL such as postgresql://"),
         ("postgresql://db/memory?sslmode=foo", "sslmode must be one of disable, allow"),
         ("postgresql://db/memory?target_session_attrs=writable", "target_session_attrs must be one of any"),
+        ("postgresql://db/memory?target_session_attrs=read_write", "target_session_attrs must be one of any"),
         ("postgresql://db/memory?sslmode", "parameters"),
         ("postgresql://app@db:fivefour/memory", "host or port"),
         ("postgresql://app@one,,two/memory", "host or port"),

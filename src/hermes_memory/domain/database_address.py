@@ -41,9 +41,13 @@ def require_database_address(address: str) -> str:
             "its host or port cannot be read: write host:port, and in a password %40 for @, %23 for #, %2F for /"
         )
     for name, words in _CHOICES.items():
-        if name in given and given[name][-1].replace("_", "-") not in words:
+        if name in given and _word(name, given[name][-1]) not in words:
             raise ConfigurationError(f"its {name} must be one of {', '.join(words)}")
     return address
+
+
+def _word(name: str, given: str) -> str:
+    return given.replace("_", "-") if name == "sslmode" else given  # the driver takes both spellings of that one alone
 
 
 def _reads_hosts(parts: SplitResult, given: Mapping[str, list[str]]) -> bool:
