@@ -92,6 +92,16 @@ def test_a_word_that_every_row_holds_says_that_the_memory_is_about_it() -> None:
     assert share(asked, 0b10) * Evened(asked)[0b10] == pytest.approx(1 / 3)
 
 
+def test_the_weights_of_the_words_are_those_of_the_ranking_and_are_not_worked_out_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = statistics(common=10, rare=1)
+    known = Evened(asked)[0b10]
+    monkeypatch.delattr(QueryStatistics, "idf")
+
+    assert Evened(asked)[0b10] == known
+
+
 def test_words_of_one_weight_count_as_they_do_in_the_ranking() -> None:
     asked = statistics(paint=1, wall=1)
 

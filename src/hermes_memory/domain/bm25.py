@@ -26,7 +26,7 @@ class QueryStatistics:
     """What the searched texts say about the words of one query.
 
     Attributes:
-        lexemes: The query's distinct lexemes.
+        lexemes: The query's lexemes. They are distinct: each has one place, and one weight.
         documents: Number of texts searched in, at least 0.
         average_length: Mean number of lexemes in them, with repetition.
         frequencies: In how many of them a lexeme occurs; a missing lexeme occurs in none.

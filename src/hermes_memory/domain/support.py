@@ -91,7 +91,7 @@ class Evened(dict[int, float]):
 
     def __init__(self, statistics: QueryStatistics) -> None:
         super().__init__()
-        self._weights = [statistics.idf(lexeme) for lexeme in statistics.lexemes]
+        self._weights = list(statistics.weights.values())
         least = LEAST_WEIGHT * max(self._weights, default=0.0)
         self._evened = [max(weight, least) for weight in self._weights]
         self._factor = sum(self._weights) / sum(self._evened) if self._weights else 1.0
