@@ -71,6 +71,15 @@ def test_no_key_is_a_theme_wherever_one_is_named_and_no_message_quotes_it(place:
     assert "the key of a person or group" in str(refused.value)
 
 
+@given(key=spellings)
+def test_a_key_in_the_settings_is_refused_without_advice_that_no_setting_can_follow(key: str) -> None:
+    for place in ("what an alias stands for", "a list in the settings"):
+        with pytest.raises(InvalidInput) as refused:
+            NAMING[place](key)
+
+        assert "subject" not in str(refused.value)
+
+
 @given(key=spellings, beside=st.sampled_from(["agent_identity", "agent_workspace", "gateway_session_key"]))
 def test_no_key_that_the_host_tells_becomes_a_theme(key: str, beside: str) -> None:
     found = resolve(HostIdentity.from_host({beside: key}), IdentityPolicy(), b"an installation's secret")

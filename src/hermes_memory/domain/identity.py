@@ -103,9 +103,16 @@ class IdentityPolicy:
     bench_mode: BenchMode = BenchMode.BUCKET
 
     def __post_init__(self) -> None:
-        spelt = {str(spelt_theme(alias)): claim_theme(name) for alias, name in self.aliases.items()}
+        spelt = {str(spelt_theme(alias)): _aliased(name) for alias, name in self.aliases.items()}
         object.__setattr__(self, "aliases", MappingProxyType(spelt))
         object.__setattr__(self, "bench_patterns", tuple(fold_name(pattern) for pattern in self.bench_patterns))
+
+
+def _aliased(name: str) -> Theme:
+    # Said here, as whoever writes a setting names no subject beside it, which is what a theme's refusal advises.
+    if recognise(spelt_theme(name)) is not None:
+        raise InvalidInput("an alias stands for the key of a person or group: name a theme instead", field="aliases")
+    return claim_theme(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

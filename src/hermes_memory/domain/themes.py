@@ -104,7 +104,14 @@ def parse_names(names: str | Iterable[str]) -> frozenset[Theme]:
     ['marketing', 'sales']
     """
     items = names.split(",") if isinstance(names, str) else names
-    return frozenset(claim_theme(item) for item in items if fold_name(item))
+    return frozenset(_listed(item) for item in items if fold_name(item))
+
+
+def _listed(name: str) -> Theme:
+    # A list names no subject beside a theme, which is what the refusal of a single one advises.
+    if recognise(spelt_theme(name)) is not None:
+        raise InvalidInput("a listed theme is the key of a person or group: list themes alone", field="theme")
+    return claim_theme(name)
 
 
 def parse_scope(name: str, caller: Caller) -> Scope:
