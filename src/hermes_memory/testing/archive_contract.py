@@ -18,7 +18,7 @@ from hermes_memory.domain.archive import (
     ArchivedTheme,
     ArchivedTurn,
 )
-from hermes_memory.domain.forgotten import forgotten_mark
+from hermes_memory.domain.forgotten import MARK_BYTES, forgotten_mark
 from hermes_memory.domain.model import NO_METADATA, Subject, Theme
 from hermes_memory.ports.archive import Archive
 from hermes_memory.testing.making import ANA, MARKETING, SALES
@@ -206,7 +206,7 @@ class ArchiveContract:
 
     async def test_a_turn_that_was_forgotten_is_not_brought_in(self, kept: ArchiveUnderTest) -> None:
         code = turn("the code is zebra", 0, number=20)
-        marked = replace(session(), forgotten=forgotten_mark("user", 0, sha256(code.content.encode()).digest()))
+        marked = replace(session(), forgotten=_mark(code))
         await kept.archive.store([marked], vectors=False)
         receipt = await kept.archive.store([code, turn("noted", 1, number=21)], vectors=True)
         await kept.archive.store([marked, session()], vectors=False)
@@ -215,6 +215,20 @@ class ArchiveContract:
         assert (receipt.new, receipt.known, receipt.altered, list(receipt.missing)) == ({"turn": 1}, 1, 0, [])
         assert [each.content for each in told if isinstance(each, ArchivedTurn)] == ["noted"]
         assert [each.forgotten for each in told if isinstance(each, ArchivedSession)] == [marked.forgotten]
+
+    async def test_what_stands_is_not_forgotten_because_an_archive_has_forgotten_it(
+        self, kept: ArchiveUnderTest
+    ) -> None:
+        code, draft = turn("the code is zebra", 0, number=20), turn("a draft", 1, number=21)
+        await kept.archive.store([code], vectors=False)
+        await kept.archive.store([replace(session(), forgotten=_mark(draft))], vectors=False)
+        both = replace(session(), forgotten=_mark(code) + _mark(draft) + _mark(turn("another", 2, number=22)))
+        await kept.archive.store([both], vectors=False)
+        await kept.archive.store([both], vectors=False)
+        told = await kept.told(MARKETING, False)
+
+        assert [each.content for each in told if isinstance(each, ArchivedTurn)] == [code.content]
+        assert [each.forgotten for each in told if isinstance(each, ArchivedSession)] == [both.forgotten[MARK_BYTES:]]
 
     async def test_a_turn_takes_the_next_place_when_its_own_is_taken(self, kept: ArchiveUnderTest) -> None:
         await kept.archive.store([turn("first", 0, number=20), turn("second", 4, number=21)], vectors=True)
@@ -269,3 +283,7 @@ class ArchiveContract:
         assert list(await kept.themes()) == [MARKETING, SALES]
         assert [each.theme for each in await kept.told(SALES, False)] == [SALES, SALES]
         assert list(await kept.told(Theme("nobody"), False)) == []
+
+
+def _mark(turn: ArchivedTurn) -> bytes:
+    return forgotten_mark(turn.role, turn.occurrence, sha256(turn.content.encode()).digest())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
+
+import pytest
 
 from hermes_memory.domain.maintenance import Remap
 from hermes_memory.domain.model import Caller, ReadPolicy, RowId, SessionId, Theme, Turn
@@ -130,6 +133,25 @@ class RemapContract:
         assert foretold == done
         assert (done["turns"], done["merged_turns"], done["sessions"]) == (2, 1, 2)
         assert sorted(hit.row.content for hit in found.hits) == ["turn 2 common", "turn 3 common"]
+
+    @pytest.mark.parametrize("beside", [[], ["noted"]])
+    async def test_what_stands_in_one_theme_stays_there_though_another_has_forgotten_it(
+        self, kept_up: UpkeepUnderTest, beside: Sequence[str]
+    ) -> None:
+        store, code = kept_up.store, said("the code is zebra", at=LATELY)
+        forgotten = await stored(store, record(code))
+        await deliver(store, remove(ById(id=forgotten)), record(code, caller=THERE))
+        if beside:
+            await deliver(store, record(*(said(content) for content in beside)))
+        done = await carry_out(kept_up.remap(MOVE))
+        foretold = await counted(kept_up.remap(Remap(source=PRESS, target=SALES)))
+        onward = await carry_out(kept_up.remap(Remap(source=PRESS, target=SALES)))
+        found = await store.search.by_text(SALES_DESK, TURNS, store.analyze("zebra"), limit=PLENTY, timeout=PATIENCE)
+
+        assert (done["sessions"], done.get("turns", 0), done.get("merged_turns", 0)) == (1, len(beside), 0)
+        assert foretold == onward
+        assert (onward["turns"], onward.get("merged_turns", 0)) == (1 + len(beside), 0)
+        assert [hit.row.content for hit in found.hits] == [code.content]
 
     async def test_grants_go_along_to_a_name_that_is_new(self, kept_up: UpkeepUnderTest) -> None:
         store = kept_up.store

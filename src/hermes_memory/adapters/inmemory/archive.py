@@ -20,7 +20,7 @@ from hermes_memory.domain.archive import (
     EmbeddingModel,
     archived_kind,
 )
-from hermes_memory.domain.forgotten import forgotten_mark, marks
+from hermes_memory.domain.forgotten import forgotten_mark, marks, marks_besides
 from hermes_memory.domain.model import Theme
 from hermes_memory.domain.vectors import all_indexable
 from hermes_memory.ports.archive import Receipt
@@ -92,7 +92,7 @@ class InMemoryArchive:
             case ArchivedTheme():
                 return self._merge(record, record.theme, _wider_theme)
             case ArchivedSession():
-                return self._merge(record, (record.theme, record.subject, record.session), _wider_session)
+                return self._session(record)
             case ArchivedEntry():
                 equal = [e for e in self._of(ArchivedEntry) if _same_entry(e, record)]
                 return self._keep(record, equal)
@@ -116,6 +116,14 @@ class InMemoryArchive:
         self._kept[key] = record
         return _NEW
 
+    def _session(self, record: ArchivedSession) -> str:
+        """Take over what was forgotten in a session, unless it stands in the one that is there."""
+        key = record.theme, record.subject, record.session
+        known = {_mark(turn) for turn in self._of(ArchivedTurn) if _place(turn) == key}
+        if there := self._kept.get((ArchivedSession, key)):
+            known |= marks(cast("ArchivedSession", there).forgotten)
+        return self._merge(replace(record, forgotten=marks_besides(record.forgotten, known)), key, _wider_session)
+
     def _turn(self, record: ArchivedTurn) -> str:
         said = [turn for turn in self._of(ArchivedTurn) if _place(turn) == _place(record)]
         session = ArchivedSession(
@@ -135,8 +143,7 @@ class InMemoryArchive:
 
     def _forgotten(self, record: ArchivedTurn) -> bool:
         session = cast("ArchivedSession", self._kept[ArchivedSession, _place(record)])
-        digest = sha256(record.content.encode()).digest()
-        return forgotten_mark(record.role, record.occurrence, digest) in marks(session.forgotten)
+        return _mark(record) in marks(session.forgotten)
 
     def _of(self, kind: type[Text]) -> list[Text]:
         return [record for record in self._kept.values() if isinstance(record, kind)]
@@ -167,6 +174,10 @@ def _words(turn: ArchivedTurn) -> Hashable:
     return turn.role, turn.content, turn.occurrence
 
 
+def _mark(turn: ArchivedTurn) -> bytes:
+    return forgotten_mark(turn.role, turn.occurrence, sha256(turn.content.encode()).digest())
+
+
 def _wider_theme(there: Archived, told: Archived) -> Archived:
     one, other = cast("ArchivedTheme", there), cast("ArchivedTheme", told)
     return ArchivedTheme(
@@ -184,7 +195,7 @@ def _wider_session(there: Archived, told: Archived) -> Archived:
         parent=one.parent or other.parent,
         started_at=min(one.started_at, other.started_at),
         last_at=max(one.last_at, other.last_at),
-        forgotten=one.forgotten + (b"" if other.forgotten in one.forgotten else other.forgotten),
+        forgotten=one.forgotten + other.forgotten,
     )
 
 

@@ -74,11 +74,10 @@ def _take_out(records: Records, session: SessionKey, theme: Theme, *, giving_way
 
 
 def _take_marks(records: Records, session: SessionKey, theme: Theme) -> None:
-    """Let what was forgotten in a session be forgotten in that of the other theme."""
-    target = moved_session(session, theme)
-    if marks := records.forgotten_turns.pop(session, None):
-        there = records.forgotten_turns.setdefault(target, set())
-        there |= {_moved_key(key, theme) for key in marks}
+    """Let what was forgotten in a session be forgotten in that of the other theme, unless it stands there."""
+    told = {_moved_key(key, theme) for key in records.forgotten_turns.pop(session, ())}
+    if marks := told - records.turn_keys.keys():
+        records.forgotten_turns.setdefault(moved_session(session, theme), set()).update(marks)
 
 
 def _drop(records: Records, row: RowId) -> None:

@@ -61,8 +61,8 @@ select $1, $2, u.* from unnest($3::text[], $4::text[], $5::timestamptz[], $6::ti
     do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                   started_at = least(s.started_at, excluded.started_at),
                   last_at = greatest(s.last_at, excluded.last_at),
-                  forgotten = s.forgotten || case when position(excluded.forgotten in s.forgotten) = 0
-                                                  then excluded.forgotten else '' end
+                  forgotten = s.forgotten || hermes_memory.marks_besides(
+                    s.agent_identity, s.subject, s.session_id, excluded.forgotten)
 returning not exists (select from hermes_memory.sessions b
                        where b.agent_identity = s.agent_identity and b.subject = s.subject
                          and b.session_id = s.session_id) as added"""

@@ -118,7 +118,8 @@ kept as (
       do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                     started_at = least(s.started_at, excluded.started_at),
                     last_at = greatest(s.last_at, excluded.last_at),
-                    forgotten = s.forgotten || excluded.forgotten)
+                    forgotten = s.forgotten || hermes_memory.marks_besides(
+                      s.agent_identity, s.subject, s.session_id, excluded.forgotten))
 select count(*) from gone"""
 RENAME_CHILDREN: Final[LiteralString] = """
 with chosen as materialized (

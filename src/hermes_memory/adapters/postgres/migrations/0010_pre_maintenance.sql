@@ -263,10 +263,30 @@ language sql immutable strict parallel safe set search_path = pg_catalog, pg_tem
   select sha256(convert_to(role || ' ' || occurrence || ' ', 'UTF8') || content_hash)
 $$;
 
+-- Those of some marks that a session takes over from another one of its name: not those of turns that stand in it, which
+-- the next move or restore would drop, and none twice. Volatile, so that it sees all that was stored until the session
+-- was locked, and not only until the statement began.
+create function hermes_memory.marks_besides(of_theme text, of_subject bytea, of_session text, marks bytea)
+returns bytea language sql volatile set search_path = pg_catalog, pg_temp as $$
+  select case when marks = '' then '' else (
+    select coalesce(string_agg(m.mark, '' order by m.n), '')
+      from (select substring(marks from 32 * u.n + 1 for 32) as mark, u.n
+              from generate_series(0, octet_length(marks) / 32 - 1) as u(n)) m
+     where not exists (
+           select from hermes_memory.sessions s
+            where s.agent_identity = of_theme and s.subject = of_subject and s.session_id = of_session
+              and position(m.mark in s.forgotten) > 0)
+       and not exists (
+           select from hermes_memory.conversations c
+            where c.agent_identity = of_theme and c.subject = of_subject and c.session_id = of_session
+              and hermes_memory.forgotten_mark(c.role, c.occurrence, c.content_hash) = m.mark)) end
+$$;
+
 -- Moves turns with all that was made of them, the first ones of each session first. Those of a session that the other
 -- theme does not know keep their places. A session that both have becomes one: a turn that is there already gives way,
 -- the others come in the order in which all were said, once the last one has moved, and wait for new vectors, since a
--- vector holds words of the turn before. What one of the two has forgotten does not come back from the other.
+-- vector holds words of the turn before. What one of the two has forgotten does not come back from the other; what
+-- stands in the other one stays there.
 create function hermes_memory.move_turns(from_theme text, to_theme text, ids uuid[],
   out turns bigint, out merged_turns bigint, out sessions bigint, out vectors bigint, out jobs bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -295,8 +315,8 @@ begin
       on conflict (agent_identity, subject, session_id)
       do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                     turns = greatest(s.turns, excluded.turns),
-                    forgotten = s.forgotten || case when position(excluded.forgotten in s.forgotten) = 0
-                                                    then excluded.forgotten else '' end,
+                    forgotten = s.forgotten || hermes_memory.marks_besides(
+                      s.agent_identity, s.subject, s.session_id, excluded.forgotten),
                     started_at = least(s.started_at, excluded.started_at),
                     last_at = greatest(s.last_at, excluded.last_at);
   perform from hermes_memory.conversations c
