@@ -14,7 +14,7 @@ from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.rows import columns_in_parts, content_hash, json_text, subject_key, utc
 from hermes_memory.adapters.postgres.turns import ADD, ADVANCE_SESSIONS, HOLD_SESSIONS, KNOWN, NEXT_STRETCHES, STRETCH
 from hermes_memory.domain.archive import ArchivedTurn
-from hermes_memory.domain.forgotten import forgotten_mark, marks
+from hermes_memory.domain.forgotten import has_forgotten, marks
 from hermes_memory.domain.lexemes import indexed_text
 from hermes_memory.domain.model import Kind, RowId
 from hermes_memory.domain.postings import lexeme_key
@@ -178,7 +178,7 @@ async def _advance(transaction: Transaction, theme: str, subject: bytes, session
 
 def _forgotten(key: tuple[str, str, bytes, int], sessions: Mapping[str, _Session]) -> bool:
     session, role, digest, occurrence = key
-    return forgotten_mark(role, occurrence, digest) in sessions[session].forgotten
+    return has_forgotten(sessions[session].forgotten, role, occurrence, digest)
 
 
 def _key(turn: ArchivedTurn) -> tuple[str, str, bytes, int]:

@@ -15,7 +15,7 @@ from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.pool import Transaction
 from hermes_memory.adapters.postgres.rows import columns_in_parts, content_hash, json_text, subject_key, utc
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.forgotten import forgotten_mark, marks
+from hermes_memory.domain.forgotten import has_forgotten, marks
 from hermes_memory.domain.lexemes import indexed_text
 from hermes_memory.domain.model import Caller, Kind, RowId, SessionId
 from hermes_memory.domain.operations import Effect, Outcome, RecordTurns, TurnDraft, row_id
@@ -84,7 +84,7 @@ class _Session:
 
     def has_forgotten(self, key: TurnKey) -> bool:
         _, role, digest, occurrence = key
-        return forgotten_mark(role, occurrence, digest) in self.forgotten
+        return has_forgotten(self.forgotten, role, occurrence, digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
