@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from hermes_memory.cli.exits import INTERRUPTED, USAGE
+from hermes_memory.adapters.embedding.local import LOCAL_MODEL
+from hermes_memory.cli.exits import DEPENDENCY_DOWN, INTERRUPTED, USAGE
 from hermes_memory.cli.main import command_parser
 from tests.support.agents import eventually
 from tests.support.command import COMMAND, Ran, command, in_process
@@ -173,12 +174,38 @@ def test_no_verb_that_only_looks_or_takes_away_makes_a_home_where_a_name_was_mis
     codes["subjects merge"] = in_process("subjects", "merge", *keys)
     codes["remap"] = in_process("remap", "fruit", "vegetables", *keys[2:])
     codes["erase"] = in_process("erase", "--theme", "fruit", *keys[2:])
+    codes["history of an operator's"] = in_process("history", *keys[2:])
+    codes["history verify"] = in_process("history", "verify", *keys[2:])
+    environment.delenv("HERMES_MEMORY_EMBEDDER")
+    codes["reembed"] = in_process("reembed", *keys[2:])
     told = capsys.readouterr()
 
     assert len(codes) > 10
     assert {name: code for name, code in codes.items() if code != USAGE} == {}
     assert (told.out + told.err).count("there is no Hermes home") >= len(codes)
     assert not (tmp_path / "typo").exists()
+
+
+def test_what_concerns_an_operators_database_alone_needs_no_home(
+    environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    environment.setenv("HERMES_HOME", str(tmp_path / "none"))
+    environment.delenv("HERMES_MEMORY_EMBEDDER")
+    heads = tmp_path / "heads.jsonl"
+    heads.touch()
+    login = "--admin-dsn", "postgresql://nobody@127.0.0.1:9/nowhere"
+    uses = (
+        ("history", "verify", "--against", str(heads)),
+        ("reembed", "--status"),
+        ("reembed", "--switch-back"),
+        ("reembed", "--model", LOCAL_MODEL),
+    )
+    codes = [in_process(*use, *login) for use in uses]
+    environment.setenv("HERMES_MEMORY_EMBEDDER", "local")
+    codes.append(in_process("reembed", *login))
+
+    assert codes == [DEPENDENCY_DOWN] * (len(uses) + 1)
+    assert not (tmp_path / "none").exists()
 
 
 def test_wrong_settings_end_every_verb_with_their_own_code(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.pool import Pool
-from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
 from tests.support.postgres_store import Installation
 from tests.support.tls import make_authority, make_certificate, tls_door
 
@@ -47,3 +48,16 @@ async def test_only_a_server_with_the_right_authority_and_name_is_talked_to(
                 await _asked(dsn)
             assert database.role not in str(refusal.value)
             assert str(tmp_path) not in str(refusal.value)
+
+
+async def test_a_certificate_that_is_not_trusted_is_an_obstacle_that_may_pass(
+    database: Installation, tmp_path: Path
+) -> None:
+    ours, theirs = (make_authority(tmp_path, name) for name in ("ours", "theirs"))
+    async with tls_door(database.admin_dsn, make_certificate(ours, "localhost")) as port:
+        address = f"postgresql://{database.role}@localhost:{port}/{database.database}?sslmode=verify-full&sslrootcert="
+        with pytest.raises(StoreUnavailable, match=r"cannot be reached \(SSLCertVerificationError\)"):
+            await _asked(f"{address}{theirs}")
+        with pytest.raises(StoreUnavailable, match=r"cannot be reached \(SSLCertVerificationError\)"):
+            async with administrator(f"{address}{theirs}"):
+                pass

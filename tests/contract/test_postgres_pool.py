@@ -109,6 +109,27 @@ async def test_an_address_that_a_server_does_not_serve_is_told_with_what_to_do(
     await pool.close()
 
 
+async def test_a_role_that_may_not_connect_or_set_a_parameter_is_told_so_and_may_be_let_yet(server: TestServer) -> None:
+    closed, role = server.unique_name("closed"), server.unique_name("app")
+    admin_dsn = await server.create_database(closed)
+    connection = await asyncpg.connect(admin_dsn)
+    await connection.execute(f'create role "{role}" login; revoke connect on database "{closed}" from public')
+    await connection.close()
+    separator = "&" if urlsplit(admin_dsn).query else "?"
+    refused = (
+        server.dsn(closed, user=role),
+        f"{server.dsn('postgres', user=role)}{separator}options=-c%20log_statement%3Dall",
+        f"{server.dsn('postgres', user=role)}{separator}log_statement=all",
+    )
+
+    for address in refused:
+        pool = Pool(address, connect_timeout=30.0)
+        with pytest.raises(StoreUnavailable, match=r"`dsn` may not connect to that database, or not set a parameter"):
+            await _ask(pool)
+        await pool.close()
+    await server.drop_database(closed)
+
+
 async def test_a_server_that_says_nothing_costs_no_more_than_the_time_allowed() -> None:
     async with _black_hole() as dsn:
         pool = Pool(dsn, connect_timeout=600.0)
@@ -224,6 +245,18 @@ async def test_the_caller_is_the_context_until_another_takes_its_place(pool: Poo
         nobody = await transaction.fetch_value(statement)
 
     assert (first, second, nobody) == (f"a'b/{ANA.hex()}", "c/", "/")
+
+
+async def test_each_change_of_the_caller_limits_the_server_to_the_time_that_is_left(pool: Pool) -> None:
+    limit = "select extract(epoch from current_setting('statement_timeout')::interval)::float8"
+    async with pool.transaction(DESK, timeout=5.0) as transaction:
+        limits = [await transaction.fetch_value(limit)]
+        for theme in ("b", "c"):
+            await transaction.execute("select pg_sleep(0.01)")
+            await transaction.act_for(Caller(theme=Theme(theme)))
+            limits.append(await transaction.fetch_value(limit))
+
+    assert limits[0] > limits[1] > limits[2] > 0
 
 
 async def test_what_the_database_refuses_is_told_without_the_content(pool: Pool) -> None:

@@ -62,7 +62,17 @@ def test_no_count_of_any_process_is_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"redacted": 7}', '{"redacted": {"jwt": "many", "x": -1, "y": true}}', "\ud800"]
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"redacted": 7}',
+        '{"redacted": {"jwt": "many", "x": -1, "y": true}}',
+        "\ud800",
+        "[" * 60_000,
+    ],
+    ids=lambda content: ascii(content[:40]),
 )
 def test_a_file_without_sense_counts_as_empty_and_is_mended(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE_NAME).write_bytes(content.encode("utf-8", "surrogatepass"))

@@ -73,6 +73,8 @@ SECRETS = [
     ("password:\xa0hunter2", "password:\xa0[redacted:password]"),
     ("password\u200b: hunter2", "password\u200b: [redacted:password]"),
     ("password\u3000= \ufeffhunter2", "password\u3000= \ufeff[redacted:password]"),
+    ("password:**hunter2**", "password:**[redacted:password]"),
+    ("password:**!hunter2", "password:[redacted:password]"),
     ("pass=hunter2", "pass=[redacted:password]"),
     ("login?user=bob&pass=hunter2&x=1", "login?user=bob&pass=[redacted:password]&x=1"),
     ('{"pass": "hunter2"}', '{"pass": "[redacted:password]"}'),
@@ -109,6 +111,7 @@ KEPT = [
     "password=${DB_PASSWORD}",
     "password: ***",
     "password: xxxxxxxx",
+    "**password:**${DB_PASSWORD}",
     '"password": ""',
     '"password": null',
     "password: str",
@@ -194,6 +197,57 @@ def test_a_secret_is_taken_out_and_its_surroundings_stay(text: str, clean: str) 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_only_resembles_a_secret_stays(text: str) -> None:
     assert redact(text) == Redacted(text=text)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'if (password == "‹swordfish›")', "password == '‹swordfish›' and x", 'token === "‹abcdefghij›"',
+        "if password == `‹swordfish›`:", 'if password=="‹swordfish›":',
+    ],
+)  # fmt: skip
+def test_a_literal_that_a_secret_is_compared_with_is_taken_out(code: str) -> None:
+    before, rest = code.split("‹")
+    literal, after = rest.split("›")
+    result = redact(f"{before}{literal}{after}")
+
+    assert result.count == 1
+    assert result.text.startswith(f"{before}[redacted:")
+    assert result.text.endswith(f"]{after}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pw = 50", "the pulse width pw=0.35", "pw: 3px", "pw = 10us", "pw=10µs", "pw=1e-6", "pw = 2 * width",
+        '{"pw": 12}', "pw=ok",
+    ],
+)  # fmt: skip
+def test_a_width_called_pw_is_no_password(text: str) -> None:
+    assert redact(text) == Redacted(text=text)
+
+
+@pytest.mark.parametrize("text", ["pw: ‹hunter2›", "pw = ‹hunter2›", '"pw": "‹hunter2›"', "pw: ‹123456›", "pw=‹50a›"])
+def test_what_is_no_width_behind_pw_is_a_password(text: str) -> None:
+    before, rest = text.split("‹")
+    secret, after = rest.split("›")
+
+    assert redact(f"{before}{secret}{after}").text == f"{before}[redacted:password]{after}"
+
+
+@pytest.mark.parametrize("mask", ["*", "**", "***", "****", "*****", "********"])
+@pytest.mark.parametrize(
+    "text", ["password:‹›", "password: ‹›", "(password:‹›)", "password=‹›", "It says password:‹›.", "token:‹›, sent"]
+)
+def test_a_mask_in_the_place_of_a_secret_is_kept(text: str, mask: str) -> None:
+    masked = text.replace("‹›", mask)
+
+    assert redact(masked) == Redacted(text=masked)
+
+
+@pytest.mark.parametrize("name", ["**password:** ", "*password:* ", "**password**: ", "- **Password:** "])
+def test_emphasis_around_the_name_of_a_password_is_no_mask(name: str) -> None:
+    assert redact(f"{name}hunter2").text == f"{name}[redacted:password]"
 
 
 def test_several_secrets_in_a_text_are_counted_with_their_kinds() -> None:

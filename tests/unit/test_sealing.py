@@ -124,7 +124,18 @@ def test_published_heads_are_kept_in_a_private_file_that_is_only_added_to(tmp_pa
     assert published(tmp_path / "none.jsonl") == []
 
 
-@pytest.mark.parametrize("line", ["no json", "[]", '{"theme": "a", "seal": "x", "chained": "00"}', '{"seal": 1}'])
+NO_HEADS = (
+    "no json",
+    "[]",
+    '{"theme": "a", "seal": "x", "chained": "00"}',
+    '{"seal": 1}',
+    '{"theme": "a", "seal": Infinity, "chained": ""}',
+    '{"theme": "a", "seal": 1e999, "chained": ""}',
+    "[" * 60_000,
+)
+
+
+@pytest.mark.parametrize("line", NO_HEADS, ids=lambda line: line[:40])
 def test_a_line_that_is_no_head_is_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "heads.jsonl"
     path.write_text(f"{line}\n")
@@ -187,7 +198,15 @@ def waiting_lines(*numbers: int) -> str:
     )
 
 
-@pytest.mark.parametrize("damage", ["no head\n", '{"theme": "cut o\n', "x" * 70_000, "\x00" * 100 + "\n"])
+DAMAGES = (
+    *(f"{line}\n" for line in NO_HEADS),
+    '{"theme": "cut o\n',
+    "x" * 70_000,
+    "\x00" * 100 + "\n",
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage[:40])
 def test_what_waits_and_is_no_head_is_set_aside_and_told_of_and_holds_no_head_up(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -26,12 +26,15 @@ ISSUED = {
     "GitLab, of a deployment": f"gldt-{MIX[:20]}",
     "Slack, of a bot": f"xoxb-123456789012-{MIX[:24]}",
     "Slack, that expires": f"xoxe.xoxb-1-{MIX[:40]}",
+    "Slack, of a workspace": "xoxo-523423-234243-234233-e039d02840a0b9379c",
     "Slack, of an app": f"xapp-1-A0123-{MIX[:24]}",
     "Anthropic": f"sk-ant-api03-{MIX[:40]}",
     "OpenAI": f"sk-proj-{MIX[:40]}",
     "OpenAI, old": f"sk-{MIX[:48]}",
     "OpenRouter": f"sk-or-v1-{HEX[:64]}",
     "Groq": f"gsk_{MIX[:52]}",
+    "Fireworks": f"fw_{MIX[20:44]}",
+    "Replicate": f"r8_{MIX[:37]}",
     "xAI": f"xai-{MIX[:52]}",
     "NVIDIA": f"nvapi-{MIX[:52]}",
     "LangSmith": f"lsv2_pt_{HEX[:32]}_{HEX[:10]}",
@@ -64,6 +67,7 @@ ISSUED = {
     "Databricks": f"dapi{HEX[:32]}",
     "Shopify": f"shpat_{HEX[:32]}",
     "Fly": f"fo1_{MIX[:40]}",
+    "Fly, of an organisation": f"fm2_lJPECAAAAAAAB{MIX[:20]}/{MIX[20:60]}==,fm2_lJPE{MIX[:40]}",
     "Heroku": f"HRKU-{MIX[:40]}",
     "Alibaba Cloud": f"LTAI{MIX[:20]}",
     "Tencent Cloud": f"AKID{MIX[:32]}",
@@ -71,12 +75,16 @@ ISSUED = {
     "Netlify": f"nfp_{MIX[:40]}",
     "Neon": f"napi_{MIX[:40]}",
     "PlanetScale": f"pscale_tkn_{MIX[:40]}",
+    "Supabase, of an account": f"sbp_{HEX[:40]}",
+    "Supabase, of an application": f"sbp_oauth_{HEX[:40]}",
     "Supabase": f"sb_secret_{MIX[:31]}",
     "Pulumi": f"pul-{HEX[:40]}",
     "Linear": f"lin_api_{MIX[:40]}",
     "Notion": f"ntn_{MIX[:46]}",
     "Notion, old": f"secret_{MIX[:43]}",
     "Grafana": f"glsa_{MIX[:32]}_abcd1234",
+    "Grafana, of the cloud": f"glc_eyJvIjoiMTIzNDU2Iiwi{MIX[:60]}==",
+    "Typeform": f"tfp_{MIX[:44]}_{MIX[20:34]}",
     "Atlassian": f"ATATT3{MIX[:60]}",
     "Bitbucket": f"ATBB{MIX[:32]}",
     "Figma": f"figd_{MIX[:40]}",
@@ -140,6 +148,12 @@ SURROUNDED = [
     "curl -ubob:‹hunter2› https://x",
     "curl -sSu bob:‹hunter2› https://x",
     "curl -x proxy --proxy-user bob:‹hunter2› https://x",
+    "curl --user admin:‹admin› https://x",
+    "curl --user=admin:‹admin›",
+    'curl --user "admin:‹admin›" https://x',
+    "curl -x proxy --proxy-user bob:‹bob› https://x",
+    "curl 'https://x/?a=1&b=2' -u bob:‹bob›",
+    "--proxy-user bob:‹bob›",
     "my password\xa0is ‹hunter2›",
     "openssl rsa -passin pass:‹hunter2› -in key.pem",
     "machine api.example.com login bob password ‹hunter2›",
@@ -180,6 +194,10 @@ SURROUNDED = [
     '{"name": "DB_PASSWORD", "value": "‹hunter2›"}',
     '<add key="DbPassword" value="‹hunter›" />',
     "- name: DB_PASSWORD\n  value: ‹hunter2›",
+    "- name: DB_PASSWORD\n  value: ‹abc›",
+    "- name: DB_PASSWORD\n  value: ‹1234›",
+    "- name: DB_PASSWORD\n  value: ‹string-of-9-pearls›",
+    '{"name": "API_TOKEN", "value": "‹abcdef›"}',
     "Private-Lines: 2\n‹AAAAIDxQ7u\n9f3k+/==\n›Private-MAC: 00",
 ]
 
@@ -264,6 +282,8 @@ LOOK_ALIKES = [
     "curl -fsSLu http://host:8080/x",
     "tool -u http://host:8080/x",
     "docker run --user app:app img",
+    "docker run -u app:app img",
+    'docker run -u "app:app" img',
     "if password == other:",
     "secret_ballotwithaverylongname",
     "name: token\n  value: ${TOKEN}",
@@ -273,6 +293,75 @@ LOOK_ALIKES = [
     "git checkout feature/task-sk-roadmap-for-the-next-quarter",
     "密码是保密的",
 ]
+
+
+NAMES = [
+    "test_fw_upgrade_from_v1_to_v2_keeps_settings",
+    "new_fw_update_procedure_v2_final.md",
+    "test_r8_shrinking_enabled_on_release_v2",
+    "gsk_vaccine_trial_phase_3_results",
+    "xai-explanations_with_shap_version_2",
+    "csk-cricket_team_season_2024_squad",
+    "napi_create_external_arraybuffer",
+    "nfp_monthly_employment_change_2024",
+    "sbp_mean_over_24_months_of_use",
+    "sb_secret_store_namespace_prefix",
+    "pscale_oauth_client_credentials_flow",
+    "pul-request-template-for-contributors",
+    "glc_column_temperature_programme_3",
+    "test_glc_column_temperature_programme_3",
+    "glc_data/column/temperature/programme3",
+    "glsa_check_for_vulnerable_packages",
+    "tfp_distributions_mixture_same",
+    "tfp_distributions_mixture_same_family_v2",
+    "figd_panel_colour_legend_of_axes",
+    "tskey-rotation-for-all-nodes",
+    "fm2_synthesis_operator_4_levels",
+    "fo1_filter_order_of_the_input",
+    "xoxo-gossip-girl",
+    "xoxo-gossip-girl-season-2",
+    "xoxp-hugs-and-kisses",
+    "kpimon-xapp-v2-deployment-config",
+    "github_pat_token_expiration_days",
+    "github_pat_v2_migration_of_all_users",
+    "glpat-rotation-for-all-runners",
+    "glrt-detector-performance-curves",
+    "task-sk-or-cz-locale-fallback",
+    "task-sk-admin-interface-cleanup",
+    "nvapi-driver-settings-for-gsync",
+    "test_sk_test_transformer_fits",
+    "dckr_pat_rotation_every_quarter",
+    "hvs.get_configuration_values()",
+    "dp.audit.log_of_every_change_made",
+    "SG.UserInterfaceControls.ConfigurationManager",
+    "pypi-Agent-publishing-guide-for-teams",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_words_that_begins_like_a_token_is_kept(name: str) -> None:
+    for whole in (name, f"see {name} there", f"def test_{name}", f"docs/{name}.md", f"备注 {name}"):
+        assert redact(whole).text == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- name: access_token\n  value: string",
+        "key: password, value: string",
+        "key: password, value: str",
+        '{"name": "token", "value": "string"}',
+        "- name: token\n  value: Optional[str]",
+        "- name: password\n  value: required",
+        "name: db_password\n  value: var.db_password",
+        "Key: DatabasePassword\nValue: !Ref Password",
+        "Name: UtilityToken\nValue: 1200 USD",
+        "Name: UtilityToken\nValue: 1,200,000 USD",
+        '{"name": "UtilityToken", "value": 1200000}',
+    ],
+)
+def test_a_pair_of_name_and_value_is_kept_whose_value_is_a_type_a_reference_or_an_amount(text: str) -> None:
+    assert redact(text).text == text
 
 
 @pytest.mark.parametrize("token", ISSUED.values(), ids=ISSUED)
@@ -377,6 +466,8 @@ def test_what_everybody_says_is_spared_the_search(text: str) -> None:
         ("auth", "basic", "basic"),
         ("authorization", "Bearer ${token}", "Bearer ${token}"),
         ("pass", "98%", "98%"),
+        ("pw", "hunter2", "[redacted:password]"),
+        ("pw", "0.35", "0.35"),
         ("author", "hunter2", "hunter2"),
         ("secret", "see AKIAIOSFODNN7EXAMPLE", "see [redacted:aws-key-id]"),
     ],
@@ -403,7 +494,8 @@ def _work(read: Callable[[str], object], unit: str) -> Callable[[int], Callable[
         "xoxb-", "ya29.", "ghp_ghp_", ".atlasv1.", "Q~", "secret=", "\u0130password=", "key=",
         "a-", "_ghp_", "name: token\n", "key=token,", "private-lines: 2\nab\n", "password for a ",
         "set the password to ",
-        "密码是", "password**:**", "pw",
+        "密码是", "password**:**", "pw", "pw=1e", "password:*", "curl a&b -u ", "curl --user a:", "--proxy-user a:",
+        "name: password value: ", "key=token,value=1", "xoxo-1-", "fm2_a", "glrt-", "tfp_a1", "github_pat_", "sk_test_",
     ],
 )  # fmt: skip
 def test_no_repetition_makes_the_search_slower_than_linear(unit: str) -> None:

@@ -256,7 +256,8 @@ def _head(path: Path, line: str) -> Head:
 
 
 def _parsed(line: str) -> Head | None:
-    with suppress(ValueError, KeyError, TypeError):
+    # No whole number is infinite, and what is nested too deeply for the reader is no head either.
+    with suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
         read = json.loads(line)
         return Head(theme=str(read["theme"]), seal=int(read["seal"]), chained=bytes.fromhex(read["chained"]))
     return None

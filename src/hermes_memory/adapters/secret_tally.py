@@ -85,7 +85,7 @@ def _locked(path: Path, flags: int, patience: float) -> Iterator[int]:
 def _read(descriptor: int) -> dict[str, Counter[str]]:
     try:
         document = json.loads(os.pread(descriptor, _MOST_BYTES, 0) or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         document = {}
     return {name: _counter(document, name) for name in (_REDACTED, _REFUSED)}
 

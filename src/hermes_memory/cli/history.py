@@ -29,6 +29,7 @@ from hermes_memory.domain.model import Caller
 from hermes_memory.domain.rendering import neutralise
 from hermes_memory.domain.themes import canonical_theme, claim_theme
 from hermes_memory.settings import Settings
+from hermes_memory.settings.homes import require_home
 
 VERIFY: Final = "verify"
 
@@ -85,7 +86,10 @@ def caller_of(given: argparse.Namespace, settings: Settings) -> Caller:
 def carry_out(given: argparse.Namespace) -> int:
     """Tell of changes, newest first; or verify. 1: something does not hold."""
     settings = settings_for(given)
-    if given.entry == VERIFY:
+    verifies = given.entry == VERIFY
+    if not (verifies and given.against):
+        require_home(settings.home)  # which keeps the published heads, and the memory's state
+    if verifies:
         return _verify(given, settings)
     caller, entry = caller_of(given, settings), None if given.entry is None else id_named(given.entry)
 

@@ -22,6 +22,7 @@ from hermes_memory.cli.generation_lines import standing_line
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.settings import Settings
 from hermes_memory.settings.effective import settings_at
+from hermes_memory.settings.homes import require_home
 from hermes_memory.settings.names import ENDPOINT_EMBEDDERS
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def register(verbs: Any) -> None:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Do what was asked. 3: the new vectors are not used, or nothing was dropped for want of --execute."""
-    other = given.status or given.switch_back or given.drop is not None
+    other = _is_other(given)
     if other and any(getattr(given, name) for name in _MODEL):
         raise InvalidInput("--status, --switch-back and --drop go with no option of a model")
     if given.execute and given.drop is None:
@@ -94,6 +95,8 @@ def carry_out(given: argparse.Namespace) -> int:
 def settings_named(given: argparse.Namespace) -> Settings:
     """Return the home's settings, with the embedder that was named in the place of the configured one."""
     configured = settings_for(given)
+    if given.model is None and not _is_other(given) and "embedder" not in configured.model_fields_set:
+        require_home(configured.home)  # the embedder that it names is meant, and no default in its place
     named = {
         "embed_model": given.model,
         "embed_dim": given.dim,
@@ -106,6 +109,11 @@ def settings_named(given: argparse.Namespace) -> Settings:
     return settings_at(
         given.hermes_home, **strange, **{name: value for name, value in named.items() if value is not None}
     )
+
+
+def _is_other(given: argparse.Namespace) -> bool:
+    """Tell whether no vectors are to be made."""
+    return given.status or given.switch_back or given.drop is not None
 
 
 def _is_elsewhere(given: argparse.Namespace, configured: Settings) -> bool:

@@ -14,7 +14,7 @@ _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
 _SHORTEST_QUOTED_KEY: Final = 6
 _LONGEST_NUMBER: Final = 15
-_COUNT: Final = r"[-+]?[0-9]{1,5}(?:\.[0-9]{1,6})?(?:%|m?s)?"
+_COUNT: Final = r"[-+]?[0-9]{1,5}(?:\.[0-9]{1,6})?(?:e[-+]?[0-9]{1,3})?(?:%|[mnuµμ]?s|px)?"
 _VERDICT: Final = (
     "yes|no|ok|on|off|all|any|none|some|pass|passed|passes|fail|failed|fails|failure|success|error|errors|warn|warning"
     "|skip|skipped|xfail|xpass|pending|partial|unknown|done|true|false|n/a|na"
@@ -24,7 +24,7 @@ _TALLY: Final = re.compile(
     r"(?:[.:]|[/|:][a-z_]\w{0,32}=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""How many passed, or whether, maybe with the next count behind it as in `12/fail=3`."""
+"""How many passed, or whether, maybe with the next count behind it as in `12/fail=3`; or how wide a pulse is."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_.]+")
 
@@ -95,10 +95,16 @@ def _stands_for_nothing(value: str, match: re.Match[str]) -> bool:
         or names.PLACEHOLDER.fullmatch(value) is not None
         or value.lower() == name.lower()
         or _names_another(value)
-        or ("==" in match["sign"] and _IDENTIFIER.fullmatch(value.rstrip(":")) is not None)
-        or (match.lastgroup == "bare" and names.CODE.fullmatch(match["bare"]) is not None)
+        or (match.lastgroup == "bare" and _is_code(value, match))
         or (name.lower() == "pwd" and value.startswith(_PATHS))
     )
+
+
+def _is_code(value: str, match: re.Match[str]) -> bool:
+    """Tell whether a value without quotes fetches a secret, or is another name that a secret is compared with."""
+    if names.CODE.fullmatch(match["bare"]):
+        return True
+    return "==" in match["sign"] and _IDENTIFIER.fullmatch(value.rstrip(":")) is not None
 
 
 def _names_another(value: str) -> bool:
@@ -109,8 +115,8 @@ def _names_another(value: str) -> bool:
 
 def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
     quoted = group != "bare"
-    if match["lone"]:
-        return _is_passed(value)
+    if match["lone"] and not _is_passed(value):
+        return False
     if match["password"]:
         return quoted or not _is_prose(value, match)
     if quoted or _is_authorization(match):
@@ -139,7 +145,7 @@ def _is_named_key(value: str, match: re.Match[str]) -> bool:
 
 
 def _is_passed(value: str) -> bool:
-    """Tell whether `pass=` is followed by a password and not by how many passed, or whether."""
+    """Tell whether `pass=` or `pw=` gives a password, and not how many passed, or whether, or a width."""
     return _TALLY.fullmatch(value) is None
 
 

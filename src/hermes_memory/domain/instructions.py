@@ -16,33 +16,71 @@ from hermes_memory.domain.characters import fold
 from hermes_memory.domain.look_alikes import plain_looks
 from hermes_memory.domain.scrubbing import without_escapes
 
+_FORGET: Final = r"(?<!n['’]t\s)(?<!not\s)(?<!never\s)forget"
+# Not to forget something, here and in other languages, is no command to drop it. Nor is to have forgotten it, where the
+# form of the verb tells, and a word is no other one that it is a part of.
 _COMMANDS: Final = (
     # To drop what was said before.
-    r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|override|bypass)\b.{0,40}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
-    r"\b(?:(?:do not|don't|stop) follow(?:ing)?)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
-    r"\b(?:ignoriere|vergiss|missachte)\b.{0,40}\b(?:anweisung\w*|regeln|vorgaben|befehle)\b",
     (
-        r"\b(?:ignor[ae]|olvid[ae]|omit[ea]|esque[cç]a|esquece|desconsider[ae]|dimentica)\b.{0,40}"
-        r"\b(?:instruc\w+|istruzioni|reglas|regras|regole|ordenes|ordens)\b"
+        rf"\b(?:ignor(?:e|ing)|disregard(?:ing)?|{_FORGET}|override|bypass)\b.{{0,40}}"
+        r"\b(?:instructions?|rules?|prompts?|guidelines|directives)\b"
     ),
-    r"\b(?:ignorera|ignorer|glom|glem)\b.{0,40}\b(?:instruktion\w*|instruks\w*|regler\w*|anvisning\w*)\b",
-    r"\b(?:αγνοησ\w+|ξεχασ\w+)\b.{0,40}\b(?:οδηγι\w+|κανον\w+|εντολ\w+)",
-    r"(?:התעלם|התעלמי|התעלמו|תתעלם|שכח|שכחי).{0,40}(?:הוראות|הנחיות|כללים)",
-    r"(?:ละเว้น|เพิกเฉย|ไม่ต้องสนใจ|ลืม).{0,30}(?:คําสั่ง|คําแนะนํา|กฎ)",
-    r"\b(?:bo qua|phot lo|quen)\b.{0,40}\b(?:huong dan|chi dan|chi thi|lenh|quy tac)\b",
-    r"\b(?:abaikan|lupakan)\b.{0,40}\b(?:instruksi|perintah|aturan|arahan)\b",
-    r"\b(?:ignorez?|oubliez?)\b.{0,40}\b(?:instructions|consignes|regles)\b",
-    r"\b(?:игнорируй\w*|забудь\w*)\b.{0,40}\b(?:инструкци\w*|указани\w*|правил\w*)",
-    r"(?:忽略|无视|無視|忘记|忘掉).{0,12}(?:指令|指示|规则|規則|提示)",
-    r"(?:指示|命令|ルール).{0,6}(?:無視|忘れ)",
-    r"(?:지시|명령|규칙).{0,6}무시",
-    r"\b(?:negeer|zignoruj|pomin|ignorirajte?|ignoruj)\b.{0,40}\b(?:instructies|instrukcj\w+|polecen\w+|upute)\b",
-    r"\b(?:ігноруй\w*|забудь\w*)\b.{0,40}\b(?:інструкці\w*|вказівк\w*|правил\w*)",
-    r"تجاهل.{0,40}(?:التعليمات|الاوامر|القواعد)",
-    r"\b(?:talimatlari|kurallari|komutlari)\b.{0,30}\b(?:yok say|unut|gormezden gel)",
-    r"(?:निर्देश|आदेश|नियम).{0,20}(?:अनदेखा|नजरअंदाज|भूल)",
+    r"\b(?:(?:do not|don't|stop) follow(?:ing)?)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
+    r"\b(?:ignoriere|vergiss(?!\snicht)|missachte)\b.{0,40}\b(?:anweisung\w*|regeln|vorgaben|befehle)\b",
     (
-        r"\b(?:ignore|disregard|forget)\b (?:all |everything |anything )?(?:of )?(?:the )?"
+        r"\b(?:ignor[ae]|omit[ea]|desconsider[ae]|(?<!non\s)dimentica"
+        r"|(?<!no\s)(?<!nao\s)(?<!no\sse\s)(?<!nao\sse\s)(?:olvid[ae]|esque[cç]a|esquece))\b.{0,40}"
+        r"\b(?:instruc(?:c?ion\w*|ao|oes)|istruzioni|reglas|regras|regole"
+        r"|(?:ordenes|ordens)(?! de (?:compra|ven[dt]a|trabajo|servico|pago|pagamento)\b))\b"
+    ),
+    (
+        r"\b(?:ignorera|ignorer|(?:glom|glem)(?!\s(?:inte|ej|ikke)\b))\b.{0,40}"
+        r"\b(?:(?:instruktion|instruks|instruksjon|anvisning)(?:en|er|ar|erna|arna|erne|ene)?|regler(?:na|ne)?|reglene)\b"
+    ),
+    (
+        r"\b(?:αγνοησ|(?<!μη\s)(?<!μην\s)ξεχασ)(?:ε|τε|ετε|εισ)\b.{0,40}"
+        r"\b(?:οδηγι(?:α|εσ|ων)|κανον(?:ασ?|εσ|ων|ισμ\w+)|εντολ(?:ησ?|εσ|ων))\b"
+    ),
+    (
+        r"\b(?:[ול]{0,2}התעלם|ו?(?:התעלמ[יו]|תתעלם|שכח[יו]?|(?<!אל\s)(?<!לא\s)תשכח[יו]?))\b.{0,40}"
+        r"(?:הוראות|הנחיות|כללים)"
+    ),
+    (  # a look without tone marks has the same negations
+        r"(?:ละเว้น|เพิกเฉย|ไม่ต้องสนใจ|(?<!อย่า|ห้าม)(?<!อยา|หาม|ไม่)(?<!ไม)ลืม).{0,30}"
+        r"(?:คําสั่ง(?!ซื้อ|ขาย)|คําแนะนํา|กฎ(?!าคม|หมาย))"
+    ),
+    (
+        r"\b(?:bo qua|phot lo|(?<!dung\s)quen (?:di|het|moi|tat ca|cac|nhung))\b.{0,40}"
+        r"\b(?:huong dan|chi dan|chi thi|lenh|quy tac)\b"
+    ),
+    r"\b(?:abaikan|(?<!jangan\s)lupakan)\b.{0,40}\b(?:instruksi|perintah|aturan|arahan)\b",
+    r"(?<![jn]['’])\b(?:ignorez?|oubliez?)\b.{0,40}\b(?:instructions|consignes|regles)\b",
+    (
+        r"\b(?:игнорируй|(?<!не\s)забудь)(?:те)?\b.{0,40}"
+        r"\b(?:инструкци\w*|указани\w*|правил(?:о|а|у|ом|е|ам|ами|ах)?\b)"
+    ),
+    (
+        r"(?:忽略|无视|無視|(?<![我别別勿])(?<!不[要能可会會])忘[记記掉]).{0,12}"
+        r"(?:指令|指示(?![灯燈器牌])|规则|規則|提示(?!音))"
+    ),
+    r"(?:指示|命令|ルール).{0,6}(?:無視|忘れ(?:て(?!い[たるま]|る|た|しま|は|ない)|ろ|よ|なさい|るよう))",
+    r"(?:지시|명령|규칙).{0,6}(?<!무시)무시(?!무시)",
+    r"\b(?:negeer|zignoruj|pomin|ignoriraj(?:te)?|ignoruj)\b.{0,40}\b(?:instructies|instrukcj\w+|polecen\w+|upute)\b",
+    (
+        r"\b(?:ігноруй|(?<!не\s)забудь)(?:те)?\b.{0,40}"
+        r"\b(?:інструкці\w*|вказівк\w*|правил(?:о|а|у|ом|і|ам|ами|ах)?\b)"
+    ),
+    r"\b[وفب]{0,2}تجاهل(?:وا|ي)?\b.{0,40}(?:التعليمات|الاوامر|القواعد)\b",
+    (
+        r"\b(?:talimatlari|kurallari|komutlari)\b.{0,30}"
+        r"\b(?:yok say|unut|gormezden gel)(?:[iu]n(?:[iu]z)?|m[ae]lisin(?:iz)?)?\b"
+    ),
+    (
+        r"(?:निर्देश(?!क|ित)|आदेश|नियम(?!ित)).{0,20}"
+        r"(?:अनदेखा|नजरअंदाज|(?<!मत\s)(?<!न\s)(?<!ना\s)भूल(?!\sग[यईए]|\sचुक|भु))"
+    ),
+    (
+        rf"\b(?:ignore|disregard|{_FORGET})\b (?:all |everything |anything )?(?:of )?(?:the )?"
         r"(?:above|previous|prior|preceding|earlier|before)\b"
     ),
     # To become someone else.
@@ -105,13 +143,16 @@ def _commands(text: str) -> bool:
 
 
 def _readings(folded: str) -> Iterator[str]:
-    """Yield a text as it stands, on one line, and as it looks: a command may be broken over lines at every word."""
-    yield folded
-    one_line = " ".join(folded.split())
-    if one_line != folded:
-        yield one_line
-    if not folded.isascii():
-        yield plain_looks(folded).casefold()
+    """Yield a text as it stands and as it looks, each also on one line: a command may be broken at every word.
+
+    A list may thus be read as one sentence. Were its lines kept apart, a bullet would be enough to hide a command.
+    """
+    looks = folded if folded.isascii() else plain_looks(folded).casefold()
+    for reading in dict.fromkeys((folded, looks)):
+        yield reading
+        one_line = " ".join(reading.split())
+        if one_line != reading:
+            yield one_line
 
 
 def _decoded(text: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ _OWNERS_IN_ONE_WORD: Final = (
 _OWNED: Final = rf"(?:{_OWNERS_IN_ONE_WORD})pass"
 _ALONE: Final = r"(?<![^\W_])pass"
 _SHORT: Final = r"(?<![^\W_])pw"
-_ASSIGNED: Final = rf"{ACCESS}|{_OWNED}|{_SHORT}|(?P<lone>{_ALONE}(?=[0-9_]{{0,3}}(?:\\?[\"'`]|=[^\s=])))"
+_ASSIGNED: Final = rf"{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}(?=[0-9_]{{0,3}}(?:\\?[\"'`]|=[^\s=]))|{_SHORT})"
 """In speech "pass" alone is no password: only with its sign right behind it, or in quotes."""
 _KEY_OWNERS: Final = (
     "access|account|admin|app|application|auth|client|deploy|encryption|hmac|host|jwt|license|master|private|root"
@@ -57,13 +57,13 @@ _VALUE: Final = (
 ASSIGNMENT: Final = re.compile(
     rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?\*{{0,2}}"
     rf"(?P<sign>{BLANK}{{0,8}}(?:=>|:=){BLANK}{{0,8}}|{BLANK}{{1,8}}={{1,3}}{BLANK}{{1,8}}"
-    rf"|{BLANK}{{0,8}}={{1,3}}(?![{BLANKS}=])|{BLANK}{{0,8}}[:：]\*{{0,2}}{BLANK}{{0,8}})"
+    rf"|{BLANK}{{0,8}}={{1,3}}(?![{BLANKS}=])|{BLANK}{{0,8}}[:：](?:\*{{1,2}}(?![*.!?)\]}}]))?{BLANK}{{0,8}})"
     rf"{_VALUE}",
     re.IGNORECASE,
 )
 """A secret's name with the value given to it: in code, configuration, JSON, connection strings or speech."""
 NAME: Final = re.compile(
-    rf"(?:(?P<password>{ACCESS}|{_OWNED}|{_SHORT}|(?P<lone>{_ALONE}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
+    rf"(?:(?P<password>{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}|{_SHORT}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
     r"[0-9_]{0,3}\Z",
     re.IGNORECASE,
 )
@@ -80,7 +80,7 @@ METHOD: Final = re.compile(
 PLACEHOLDER: Final = re.compile(
     r"\[redacted:[\w-]{1,64}\].*|<[^<>]{0,128}>?|\[[\w ]{0,64}\]?|\{.*"
     r"|\$(?:\{.*|\(.*|[A-Za-z_]{1,64}|[A-Z_][A-Z0-9_]{0,63}|[0-9]{1,2})|%(?:\(.*|\w{0,64}%?)"
-    r"|(?P<same>.)(?P=same){2,}|\.{2,}|[Yy](?:our|OUR)(?:[_ -].*)?"
+    r"|\*{1,64}[.!?]?|(?P<same>.)(?P=same){2,}|\.{2,}|[Yy](?:our|OUR)(?:[_ -].*)?"
     r"|(?i:none|null|nil|undefined|true|false|redacted|hidden|masked|x{3,}[\w-]{0,64})",
     re.DOTALL,
 )

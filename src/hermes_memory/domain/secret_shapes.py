@@ -59,12 +59,22 @@ _NETRC: Final = _shape(
     rf"password\s{{1,16}}(?P<alone>[^\s]{{1,256}})"
     rf"(?=(?:[ \t]{{1,8}}(?:login|account)[ \t]{{1,8}}[^\s]{{1,256}})?[ \t]{{0,8}}(?![^{_LINE_ENDS}])|[ \t]{{1,8}}#)",
 )
+_VALUE_END: Final = r"(?![^\s\"'<>\\,;)}\]])"
+_NO_VALUE: Final = (
+    rf"(?:str|string|secretstr|bool|boolean|int|integer|bytes|any|optional|required)(?:\[|{_VALUE_END})"
+    r"|(?:var|local|module|secrets|env)\.|!(?:Ref|Sub|GetAtt|ImportValue)\s"
+)
+"""A type, or where the value is fetched from."""
 _PAIR: Final = _shape(
     "secret",
     "value",
     r"(?:name|key)\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?[\w.-]{0,64}"
-    r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)\\?[\"']?[ \t]{0,4},?\s{0,32}(?<![\w.-])"
-    r"\\?[\"']?value\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?P<secret>[^\s\"'<>\\]{1,4096})",
+    r"(?:(?P<access>password|passwd)|secret|token|api[_-]?key|access[_-]?key)"
+    r"\\?[\"']?[ \t]{0,4},?\s{0,32}(?<![\w.-])"
+    r"\\?[\"']?value\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?"
+    # A password may be short, or a number; the value of a utility token is an amount.
+    rf"(?P<secret>(?!{_NO_VALUE})(?(access)[^\s\"'<>\\]{{1,4096}}"
+    rf"|(?![0-9.,]{{1,15}}{_VALUE_END})[^\s\"'<>\\]{{6,4096}}))",
 )
 _PUTTY: Final = _shape(
     "private-key",
@@ -137,7 +147,7 @@ CONTEXTS: Final = (
     _shape(
         "password",
         "-u --user",
-        r"(?<![\w-])(?:-u[ \t]{1,4}|--(?:proxy-)?user(?:[ \t]{1,4}|=)"
+        r"(?<![\w-])(?:--proxy-user(?:[ \t]{1,4}|=)|(?:-u[ \t]{1,4}|--user(?:[ \t]{1,4}|=))"
         # A user and the group of the same name, which a container is run as.
         r"(?![\"']?([^\s:\"']{1,128}):\1(?![^\s\"'])))[\"']?[^\s:\"'/\[]{1,128}:"
         r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
@@ -146,9 +156,10 @@ CONTEXTS: Final = (
     _shape(
         "password",
         "curl",
-        r"(?<![\w-])curl[ \t][^\n|;&]{0,200}?(?<=["
+        # The `&` of an address ends no command.
+        r"(?<![\w-])curl[ \t](?:[^\n|;&]|&(?=\w)){0,200}?(?<=["
         + BLANKS
-        + r"])-[A-Za-z]{0,8}[uU][ \t]{0,4}[\"']?[^\s:\"'/\[]{1,128}:"
+        + r"])(?:-[A-Za-z]{0,8}[uU][ \t]{0,4}|--(?:proxy-)?user(?:[ \t]{1,4}|=))[\"']?[^\s:\"'/\[]{1,128}:"
         r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
         re.NOFLAG,
     ),

@@ -53,7 +53,7 @@ class Parcel:
             return False
         try:
             manifest = yaml.safe_load((self.directory / self.files[0]).read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError, yaml.YAMLError):
+        except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError, yaml.YAMLError):
             return True
         return not isinstance(manifest, dict) or manifest.get("distribution") != DISTRIBUTION
 

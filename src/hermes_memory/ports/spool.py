@@ -203,8 +203,8 @@ class Spool(Protocol):
         """Leave nothing on the disk of what was delivered or dropped by now. What is kept stays.
 
         Others may have the spool open and go on. Whoever reads in it just then is waited for, `timeout` seconds at
-        most; while that takes longer, whoever asks what is `due` later, in whatever process, goes on with it. Whoever
-        writes is kept waiting for a moment at most.
+        most; while that takes longer, whoever asks what is `due` later, in whatever process, goes on with it. Another
+        process that writes is kept waiting for a moment at most, a thread of the same one as long as an attempt lasts.
 
         Returns:
             Whether it is done.

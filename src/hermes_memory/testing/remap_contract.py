@@ -153,6 +153,22 @@ class RemapContract:
         assert (onward["turns"], onward.get("merged_turns", 0)) == (1 + len(beside), 0)
         assert [hit.row.content for hit in found.hits] == [code.content]
 
+    async def test_the_turn_after_one_that_gives_way_to_a_mark_waits_for_a_vector_without_its_words(
+        self, kept_up: UpkeepUnderTest
+    ) -> None:
+        store, code = kept_up.store, said("the code is zebra", at=LATELY)
+        await deliver(store, remove(ById(id=await stored(store, record(code, caller=THERE))), THERE))
+        await deliver(store, record(code, said("noted", at=LATELY), said("thanks", at=LATELY)))
+        await embed_all(store, VECTORS)
+        foretold = await counted(kept_up.remap(MOVE))
+        done = await carry_out(kept_up.remap(MOVE))
+        near = await store.search.by_vector(THERE, TURNS, VECTORS[""], limit=PLENTY, timeout=PATIENCE)
+
+        assert foretold == done
+        assert (done["turns"], done["merged_turns"]) == (3, 1)
+        assert [hit.row.content for hit in near] == ["thanks"]
+        assert [(job.text, job.context) for job in await store.queue.claim(PLENTY, lease=60)] == [("noted", "")]
+
     async def test_grants_go_along_to_a_name_that_is_new(self, kept_up: UpkeepUnderTest) -> None:
         store = kept_up.store
         await store.set_policy(ReadPolicy.GRANTS)

@@ -72,5 +72,5 @@ def load_address(path: Path) -> ServerAddress | None:
         if not isinstance(record, dict):
             return None
         return ServerAddress(socket_directory=Path(str(record["socket_directory"])), port=int(record["port"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

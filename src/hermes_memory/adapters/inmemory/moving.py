@@ -33,7 +33,7 @@ def move_session(records: Records, session: SessionKey, theme: Theme) -> int:
     """Move a session with its turns; return how many gave way to one that is there.
 
     One that both themes have becomes one, in the order in which all was said. Turns that come after another one than
-    before wait for new vectors, since a vector holds words of the turn before.
+    before, or after none since that was forgotten, wait for new vectors: a vector holds words of the turn before.
     """
     target, doomed = moved_session(session, theme), giving_way(records, session, theme)
     there, turns = turns_of(records, target), turns_of(records, session)
@@ -91,7 +91,10 @@ def _keep_places(records: Records, session: SessionKey, turns: Sequence[Turn]) -
     for turn in turns:
         records.turns[turn.id] = turn
         records.turn_places[session, turn.position] = turn.id
-        make_due(records, turn.id)
+        if turn.position and records.previous(turn) is None:
+            records.embed_anew(turn.id)
+        else:
+            make_due(records, turn.id)
 
 
 def _place(records: Records, session: SessionKey, turns: Sequence[Turn], before: Mapping[RowId, Turn | None]) -> None:

@@ -91,6 +91,8 @@ def readable_address() -> Iterator[None]:
     """Tell of an address that the driver cannot read, without quoting it."""
     try:
         yield
+    except OSError:
+        raise  # a certificate that is not trusted is a ValueError too, and says nothing of the address
     except (ValueError, IndexError):
         raise ConfigurationError(ADDRESS_MESSAGE) from None
 
@@ -116,7 +118,7 @@ def domain_error(
 def _refused_address(error: asyncpg.PostgresError, address: str) -> HermesMemoryError | None:
     """Return what a server refuses before it takes any statement, None when it is something else.
 
-    A database or a role may be made yet, so that writes wait for it. A parameter is wrong for good.
+    A database, a role or its right may be made yet, so that writes wait for it. A parameter is wrong for good.
     """
     state = error.sqlstate or ""
     name = f"{state} {type(error).__name__}"
@@ -129,7 +131,13 @@ def _refused_address(error: asyncpg.PostgresError, address: str) -> HermesMemory
             f"the server refuses the login in {address}: create the role, or correct role and password, and let "
             f"pg_hba.conf admit it ({name})"
         )
-    if state[:2] in _PARAMETER_CLASSES and getattr(error, "severity_en", None) == _FATAL:
+    ends_session = getattr(error, "severity_en", None) == _FATAL
+    if state == _NO_PRIVILEGE and ends_session:
+        return StoreUnavailable(
+            f"the role in {address} may not connect to that database, or not set a parameter that stands there: "
+            f"`grant connect on database`, or take the parameter out ({name})"
+        )
+    if state[:2] in _PARAMETER_CLASSES and ends_session:
         return ConfigurationError(f"the server refuses a parameter in {address}: take it out or correct it ({name})")
     return None
 

@@ -43,8 +43,8 @@ async def enqueue(transaction: Transaction, theme: str, subject: bytes, rows: Se
 async def forget(transaction: Transaction, theme: str, subject: bytes, row: RowId) -> None:
     """Remove a row's vectors and jobs.
 
-    The transaction has changed or removed the row before: a worker about to store a vector of the old content waits
-    for that and then passes the row over.
+    The transaction has changed or removed the row before, or of a turn the one before it, which a worker locks as well:
+    one about to store a vector of the old content passes the row over, and one that stores it already is waited for.
     """
     await transaction.execute(FORGET_JOBS, theme, subject, [row])
     await transaction.execute(FORGET_VECTORS, theme, [row])

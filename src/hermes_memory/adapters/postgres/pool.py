@@ -78,19 +78,21 @@ class Transaction:
         await self._connection.execute(statement, *arguments, timeout=self.remaining())
 
     async def act_for(self, caller: Caller) -> None:
-        """Make another caller the one who is asking, for the rest of the transaction."""
+        """Make another caller the one who is asking, for the rest of the transaction, and limit it to what is left."""
         if (context := caller_settings(caller)) != self._context:
-            await self._say(context)
+            await self._say(f"{context}; {self._limit()}")
             self._context = context
 
     async def set_local(self, *settings: str) -> None:
         """Make settings (`name = value`, safe as SQL) for the rest of the transaction, and limit it to what is left."""
-        limit = statement_limit(self.remaining() - CLIENT_GRACE_SECONDS)
-        await self._say("; ".join(f"set local {setting}" for setting in (*settings, limit)))
+        await self._say("; ".join([*(f"set local {setting}" for setting in settings), self._limit()]))
 
     async def open(self, *, read_only: bool, timeout: float, caller: Caller | None, settings: Iterable[str]) -> None:
         """Begin, and say who is asking. Several statements without arguments travel as one message: one round trip."""
         await self._say(opening(caller, read_only=read_only, timeout=timeout, settings=settings))
+
+    def _limit(self) -> str:
+        return f"set local {statement_limit(self.remaining() - CLIENT_GRACE_SECONDS)}"
 
     async def _say(self, settings: str) -> None:
         """Run the only statements that are put together: names of callers, quoted, and numbers."""

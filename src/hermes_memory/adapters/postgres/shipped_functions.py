@@ -27,7 +27,7 @@ SENTENCE: Final = (
 
 _DEFINITION: Final = re.compile(
     r"^create (?P<replaces>or replace )?function hermes_memory\.(?P<name>\w+)\("
-    r"(?P<manner>(?:(?!^create ).)*?)(?P<quote>\$\w*\$)(?P<body>.*?)(?P=quote)",
+    r"(?P<manner>[^;$]*)(?:(?P<quote>\$\w*\$)(?P<body>.*?)(?P=quote))?",
     re.MULTILINE | re.DOTALL,
 )
 _SETTING: Final = re.compile(r"\bset ([\w.]+)\s*=\s*(\w+(?:,\s*\w+)*)")
@@ -39,7 +39,8 @@ class Made:
     """How a function is made.
 
     Attributes:
-        body: Its text; None where the server keeps it as parsed, which is so with plain expressions.
+        body: Its text; None where the server keeps it as parsed, which is so with plain expressions. One that another
+            plain expression has replaced is not noticed: servers of each version write what they parsed differently.
         as_owner: Whether it runs with the rights of its owner.
         settings: `name=value` of each setting of its own.
     """
@@ -70,11 +71,10 @@ def made(row: Mapping[str, Any]) -> Made:
 def altered(functions: Iterable[tuple[str, Made]]) -> list[str]:
     """Return the names of functions that are not as shipped, not shipped at all, or not there."""
     given, ours = list(functions), shipped_functions()
-    plain = Made(body=None, as_owner=False, settings=frozenset())
-    names = {name for name, each in given if each not in {*ours.get(name, ()), plain}}
+    names = {name for name, each in given if each not in ours.get(name, ())}
     return sorted(f"{name}()" for name in names | (ours.keys() - {name for name, _ in given}))
 
 
-def _shipped(manner: str, body: str) -> Made:
+def _shipped(manner: str, body: str | None) -> Made:
     settings = {f"{name}={value}" for name, value in _SETTING.findall(manner)}
     return Made(body=body, as_owner="security definer" in manner, settings=frozenset(settings))

@@ -149,7 +149,7 @@ class SpoolContents:
             with self.connection.relaxed():
                 if not self.scrubbing.rebuild(self.connection.get()):
                     return False
-        self.connection.checkpoint()  # most of it, while others write
+        self.connection.checkpoint()  # most of it, while other processes write
         with self._lock:
             done = self.scrubbing.empty_journal(self.connection.get())
             if done:

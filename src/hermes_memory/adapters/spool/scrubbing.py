@@ -4,9 +4,9 @@ SQLite overwrites what is deleted where it lies. A page that was put together an
 and the journal keeps pages as they were until it is written over; both go here. Who reads in the database meanwhile
 keeps the journal as it is, so what is owed is noted in a file beside it, and whoever comes later goes on with it.
 
-Others who write wait while the database is put together anew, some ten milliseconds for each MiB that is kept. What
-takes too long is given up, and comes off when less is kept. What was written to the journal goes into the database
-without their lock, which is taken again to empty the journal.
+Other processes that write wait while the database is put together anew, some ten milliseconds for each MiB that is
+kept. What takes too long is given up, and comes off when less is kept. What was written to the journal goes into the
+database without their lock, which is taken again to empty the journal. Threads of the same process wait for all of it.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ language sql immutable strict parallel safe set search_path = pg_catalog, pg_tem
   select sha256(convert_to(role || ' ' || occurrence || ' ', 'UTF8') || content_hash)
 $$;
 
--- Those of some marks that a session takes over from another one of its name: not those of turns that stand in it, which
+-- Those of some marks that a session takes over from another one of its name: none of a turn that stands in it, which
 -- the next move or restore would drop, and none twice. Volatile, so that it sees all that was stored until the session
 -- was locked, and not only until the statement began.
 create function hermes_memory.marks_besides(of_theme text, of_subject bytea, of_session text, marks bytea)
@@ -285,8 +285,8 @@ $$;
 -- Moves turns with all that was made of them, the first ones of each session first. Those of a session that the other
 -- theme does not know keep their places. A session that both have becomes one: a turn that is there already gives way,
 -- the others come in the order in which all were said, once the last one has moved, and wait for new vectors, since a
--- vector holds words of the turn before. What one of the two has forgotten does not come back from the other; what
--- stands in the other one stays there.
+-- vector holds words of the turn before. What one of the two has forgotten does not come back from the other, nor in
+-- the vector of the turn after it; what stands in the other one stays there.
 create function hermes_memory.move_turns(from_theme text, to_theme text, ids uuid[],
   out turns bigint, out merged_turns bigint, out sessions bigint, out vectors bigint, out jobs bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -353,6 +353,13 @@ begin
   select coalesce(array_agg(s.id), '{}'),
          coalesce(array_agg(s.id) filter (where encode(s.subject, 'hex') || ' ' || s.session_id = any (mixed)), '{}')
     into moved, anew from stored s;
+  anew := anew || array(
+    select c.id from hermes_memory.conversations c
+     where c.agent_identity = to_theme and c.id = any (moved) and c.id <> all (anew) and c.position > 0
+       and not exists (
+           select from hermes_memory.conversations o
+            where o.agent_identity = to_theme and o.subject = c.subject and o.session_id = c.session_id
+              and o.position = c.position - 1));
   perform hermes_memory.index_rows(to_theme, moved);
   perform hermes_memory.move_vectors(
     from_theme, to_theme, array(select u.id from unnest(moved) as u(id) where u.id <> all (anew)));
