@@ -7,8 +7,9 @@ import threading
 from types import TracebackType
 from typing import Final
 
-WAIT_SECONDS: Final = 5.0
-"""Longest that a fork waits, because the thread that forks may hold what an import needs."""
+WAIT_SECONDS: Final = 30.0
+"""Longest that a fork waits, because the thread that forks may hold what an import needs. On a machine that others keep
+busy loading everything takes ten seconds and more."""
 
 
 class Loading:
