@@ -27,15 +27,15 @@ HOLES = {
     "alter function hermes_memory.ctx_theme() set hermes_memory.theme = 'desk'": "ctx_theme()",
     "alter function hermes_memory.ctx_theme() reset search_path": "ctx_theme()",
     "create or replace function hermes_memory.ctx_theme() returns text language sql stable return 'sales'": (
-        "ctx_theme()"
+        "this version made: ctx_theme()"
     ),
-    "create function hermes_memory.peek() returns int language sql return 1": "peek()",
+    "create function hermes_memory.peek() returns int language sql return 1": "this version made: peek()",
     "alter function hermes_memory.forget_vectors(text, uuid[]) security definer": "forget_vectors()",
     "create or replace function hermes_memory.term_query(lexeme text) returns tsquery language sql immutable strict "
     "parallel safe security definer return 'peek'::tsquery": "term_query()",
     "alter function hermes_memory.term_frequency(tsvector, tsquery) set hermes_memory.theme = ''": "term_frequency()",
     "drop function hermes_memory.raise_wall(text) cascade": "raise_wall()",
-    "drop function hermes_memory.change_form": "change_form()",
+    "drop function hermes_memory.change_form": "this version made: change_form()",
     "alter function hermes_memory.seal_lag() set schema public": "seal_lag()",
     "delete from hermes_memory.sinks where theme = 'whatsapp-dm'": "whatsapp-dm missing",
     "insert into hermes_memory.sinks values ('desk')": "desk too much",

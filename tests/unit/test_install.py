@@ -155,7 +155,9 @@ def test_a_foreign_directory_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    "manifest", ["", "[", "- a\n", "\udcff", "since: 2026-02-30\n", "[" * 2_000], ids=lambda manifest: ascii(manifest[:40])
+    "manifest",
+    ["", "[", "- a\n", "\udcff", "since: 2026-02-30\n", "[" * 2_000],
+    ids=lambda manifest: ascii(manifest[:40]),
 )
 def test_a_directory_whose_manifest_cannot_be_read_is_foreign(tmp_path: Path, manifest: str) -> None:
     directory = shim_directory(tmp_path)
