@@ -230,6 +230,30 @@ class ArchiveContract:
         assert [each.content for each in told if isinstance(each, ArchivedTurn)] == [code.content]
         assert [each.forgotten for each in told if isinstance(each, ArchivedSession)] == [both.forgotten[MARK_BYTES:]]
 
+    async def test_a_vector_with_words_of_a_turn_that_is_not_brought_in_is_left_out(
+        self, kept: ArchiveUnderTest
+    ) -> None:
+        talk = [turn(said, place, number=20 + place) for place, said in enumerate(("the code", "noted", "thanks"))]
+        await kept.archive.store([replace(session(), forgotten=_mark(talk[0]))], vectors=False)
+        await kept.archive.store(talk[:1], vectors=True)
+        await kept.archive.store(talk[1:], vectors=True)
+        told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedTurn)]
+
+        assert [(each.content, each.vectors) for each in told] == [("noted", ()), ("thanks", (VECTOR,))]
+
+    async def test_a_turn_that_comes_after_another_one_than_before_gets_a_new_vector(
+        self, kept: ArchiveUnderTest
+    ) -> None:
+        await kept.archive.store([turn("other", 0, number=20)], vectors=True)
+        await kept.archive.store([turn("first", 0, number=21), turn("second", 1, number=22)], vectors=True)
+        told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedTurn)]
+
+        assert [(each.content, each.vectors) for each in told] == [
+            ("other", (VECTOR,)),
+            ("first", (VECTOR,)),
+            ("second", ()),
+        ]
+
     async def test_a_turn_takes_the_next_place_when_its_own_is_taken(self, kept: ArchiveUnderTest) -> None:
         await kept.archive.store([turn("first", 0, number=20), turn("second", 4, number=21)], vectors=True)
         await kept.archive.store([turn("third", 2, number=22), turn("fourth", 9, number=23)], vectors=True)

@@ -139,6 +139,9 @@ class InMemoryArchive:
         if self._forgotten(record):
             return _KNOWN
         placed = replace(record, position=max(record.position, after))
+        follows = placed.position == record.position and any(turn.position == record.position - 1 for turn in said)
+        if record.position and not follows:  # a vector holds words of the turn before
+            placed = replace(placed, vectors=())
         return self._keep(placed, [turn for turn in said if _words(turn) == _words(record)])
 
     def _forgotten(self, record: ArchivedTurn) -> bool:
