@@ -34,6 +34,7 @@ ISSUED = {
     "OpenRouter": f"sk-or-v1-{HEX[:64]}",
     "Groq": f"gsk_{MIX[:52]}",
     "Fireworks": f"fw_{MIX[20:44]}",
+    "Fireworks, without a digit": "fw_aBXcdEfghIjKlmnOPqrsTuvw",
     "Replicate": f"r8_{MIX[:37]}",
     "xAI": f"xai-{MIX[:52]}",
     "NVIDIA": f"nvapi-{MIX[:52]}",

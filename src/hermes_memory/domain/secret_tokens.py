@@ -42,7 +42,8 @@ _ALONE: Final = r"(?<![\w-])"
 """Where a token begins: also behind the dash or underscore of a name that it is a part of, or of emphasis. One whose
 prefix is no more than a word or two letters begins a run of its own."""
 
-_DIGIT_SOON: Final = r"(?=[A-Za-z]{0,64}[0-9])"
+_NOT_SPELT: Final = r"(?=[A-Za-z]{0,64}(?:[0-9]|[A-Z]{2}))"
+"""What neither a word nor a name in camel case has, and one token in ten thousand lacks."""
 _NO_WORDS: Final = r"(?=[a-z_.-]{0,64}[A-Z0-9]|[a-z]{20})"
 """What tells a token from a name that begins with its prefix, as `fw_upgrade_from_v1` and `glrt-detector-curves` do."""
 
@@ -53,7 +54,7 @@ _REST_OF_RUN: Final = r"[\w-]*+"
 _PREFIXED: Final = (
     ("aws-key-id", "AKIA ASIA ABIA ACCA", rf"[A-Z0-9]{{16}}{_END}"),
     ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"{_ALNUM}{{20,255}}"),
-    ("github-token", "github_pat_", rf"{_DIGIT_SOON}(?={_ALNUM}{{10}})[A-Za-z0-9_]{{20,255}}"),
+    ("github-token", "github_pat_", rf"{_NOT_SPELT}(?={_ALNUM}{{10}})[A-Za-z0-9_]{{20,255}}"),
     (
         "gitlab-token",
         "glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glagent- gloas- glimt- glffct-",
@@ -70,12 +71,12 @@ _PREFIXED: Final = (
     ("api-key", "sk-proj- sk-svcacct- sk-lf- sk-None- ctx7sk-", r"[\w-]{16,255}"),
     ("api-key", "sk-admin- sk-or- nvapi-", rf"{_NO_WORDS}[\w-]{{16,255}}"),
     ("api-key", "sk- lsv2_pt_ lsv2_sk_", r"(?=[\w-]{0,64}[0-9])[A-Za-z0-9_]{20,255}"),
-    ("api-key", "gsk_ pplx- xai- r8_ csk- fw_", rf"{_DIGIT_SOON}{_ALNUM}{{20,255}}"),
+    ("api-key", "gsk_ pplx- xai- r8_ csk- fw_", rf"{_NOT_SPELT}{_ALNUM}{{20,255}}"),
     ("api-key", "tvly-", r"(?:dev-|prod-)?[A-Za-z0-9]{20,128}"),
     ("google-key", "AIza", r"[\w-]{30,45}"),
     ("google-key", "ya29. GOCSPX-", r"[\w.-]{20,2048}"),
     ("google-key", "1//0", r"[\w-]{40,512}"),
-    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", rf"(?:{_DIGIT_SOON}|(?={_ALNUM}{{20}})){_ALNUM}{{10,255}}"),
+    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", rf"(?:{_NOT_SPELT}|(?={_ALNUM}{{20}})){_ALNUM}{{10,255}}"),
     ("stripe-key", "whsec_", r"[A-Za-z0-9+/=]{20,255}"),
     ("npm-token", "npm_", rf"{_ALNUM}{{30,64}}"),
     ("pypi-token", "pypi-AgE", r"[\w-]{16,1024}"),
@@ -99,11 +100,11 @@ _PREFIXED: Final = (
     ("cloud-token", "LTAI", rf"{_ALNUM}{{12,30}}{_END}"),
     ("cloud-token", "AKID", rf"{_ALNUM}{{32}}{_END}"),
     ("cloud-token", "dt0c01. dt0s16.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}"),
-    ("cloud-token", "nfp_ napi_", rf"{_DIGIT_SOON}{_ALNUM}{{20,128}}"),
-    ("cloud-token", "sbp_", rf"(?:oauth_|v[0-9]_)?{_DIGIT_SOON}{_ALNUM}{{20,128}}"),
+    ("cloud-token", "nfp_ napi_", rf"{_NOT_SPELT}{_ALNUM}{{20,128}}"),
+    ("cloud-token", "sbp_", rf"(?:oauth_|v[0-9]_)?{_NOT_SPELT}{_ALNUM}{{20,128}}"),
     ("cloud-token", "pscale_tkn_ pscale_pw_ pscale_oauth_ sb_secret_ pul-", rf"{_NO_WORDS}[\w-]{{20,128}}"),
     ("service-token", "lin_api_ lin_oauth_ ntn_ cfpat-", rf"{_ALNUM}{{20,128}}"),
-    ("service-token", "secret_", rf"{_DIGIT_SOON}{_ALNUM}{{20,128}}"),
+    ("service-token", "secret_", rf"{_NOT_SPELT}{_ALNUM}{{20,128}}"),
     ("service-token", "glsa_ glc_", rf"(?={_ALNUM}{{20}})[A-Za-z0-9_+/=]{{20,1024}}"),
     ("service-token", "ATATT3 ATCTT3 ATBB", r"[\w=-]{20,512}"),
     (
@@ -112,7 +113,11 @@ _PREFIXED: Final = (
         rf"{_NO_WORDS}[\w-]{{16,256}}",
     ),
     ("service-token", "tfp_", r"(?=[\w-]{0,64}[0-9])[\w-]{40,256}"),
-    ("service-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", r"(?=[\w.-]{0,64}[0-9])[\w.-]{20,128}"),
+    (
+        "service-token",
+        "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
+        r"(?=[\w.-]{0,64}(?:[0-9]|[A-Z]{2}))[\w.-]{20,128}",
+    ),
     ("service-token", "NRAK- NRJS- NRII- NRIQ- NRRA-", r"[\w-]{16,64}"),
     ("service-token", "sntrys_ sntryu_ sntrya_", r"[\w+/=-]{20,1024}"),
     ("service-token", "sqp_ squ_ sqa_", rf"[0-9a-f]{{40}}{_END}"),
@@ -125,7 +130,7 @@ _PREFIXED: Final = (
     ("payment-token", "sq0atp- sq0csp-", r"[\w-]{20,64}"),
     ("payment-token", "EAAA", r"[\w-]{56,64}(?![\w-])"),
     ("payment-token", "access_token$production$", r"[0-9a-z]{16}\$[0-9a-f]{32}"),
-    ("social-token", "EAAC EAAB EAAG EAAJ", rf"{_DIGIT_SOON}{_ALNUM}{{60,512}}"),
+    ("social-token", "EAAC EAAB EAAG EAAJ", rf"{_NOT_SPELT}{_ALNUM}{{60,512}}"),
     ("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{20,80}"),
     ("private-key", "LS0tLS1CRUdJTi", r"(?!BDRVJU|BQVUJMSUMg)[A-Za-z0-9+/=]{20,65536}"),
 )
