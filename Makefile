@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
+# Where bytecode is not kept, each of the hundreds of processes that the tests start compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-pgbouncer soak matrix matrix-postgres matrix-python fuzz audit check docs bench-writes bench-recall clean
 .DEFAULT_GOAL := help
 
