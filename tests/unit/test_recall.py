@@ -477,6 +477,26 @@ async def test_the_trace_tells_how_the_answer_came_about(bench: Bench) -> None:
     assert trace.problems == ()
 
 
+async def test_stages_are_told_in_one_order_whichever_ends_first(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bench.embedder is not None
+    text_leg_ends, embed = anyio.Event(), bench.embedder.embed_query
+
+    async def end() -> None:
+        text_leg_ends.set()
+
+    async def embed_late(text: str, *, timeout: float) -> Sequence[float]:
+        await text_leg_ends.wait()
+        return await embed(text, timeout=timeout)
+
+    monkeypatch.setattr(bench.search.ending, "meet", end)
+    monkeypatch.setattr(bench.embedder, "embed_query", embed_late)
+    result = await bench.ask("Which VAULT?")
+    trace = bench.recall.trace(result.trace_id, DESK)
+
+    assert trace is not None
+    assert [stage for stage in trace.timings if stage != "cosines"] == ["embed", "text", "vector", "total"]
+
+
 async def test_the_trace_tells_why_each_row_is_not_in_the_answer() -> None:
     bench = Bench()
     await bench.hold("vault vault", "the vault is number 13", "a vault, among many other long and unrelated words")

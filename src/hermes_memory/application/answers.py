@@ -103,7 +103,7 @@ class Trace:
         ceiling: What the sum of the parts is divided by.
         support: How much the best row has of its own, above what the bulk of the candidates has, 0 to 1; None without a
             candidate, and where ranks were fused.
-        timings: Seconds by stage.
+        timings: Seconds by stage, in one order whichever ended first.
         problems: What degraded the answer, one sentence each.
     """
 

@@ -94,7 +94,7 @@ class Explanation:
             good the answer is as a whole.
         verdicts: The best-ranked candidates.
         left_out: How many more there were.
-        timings: Seconds by stage.
+        timings: Seconds by stage, in one order whichever ended first.
         problems: What degraded the answer, one sentence each.
     """
 

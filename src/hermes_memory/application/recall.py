@@ -26,6 +26,8 @@ from hermes_memory.ports.metrics import Happening, Timing
 from hermes_memory.ports.reading import TextHit, VectorHit
 
 TRACES_KEPT: Final = 256
+STAGES: Final = ("embed", "text", "vector", "cosines", "total")
+"""What is timed, in the order in which it is told, whichever ends first."""
 UNMEASURED: Final = CosineCalibration(unrelated=0.3, related=0.9)
 """Cautious levels for a model whose own are not measured yet."""
 
@@ -115,7 +117,7 @@ class Recall:
             generation=gathered.compared_with,
             ceiling=self._ranking.weights.ceiling(with_cosine=with_cosine) if by_scores else 1.0,
             support=ranked[0].support if ranked else None,
-            timings=dict(gathered.timings),
+            timings={stage: gathered.timings[stage] for stage in STAGES if stage in gathered.timings},
             problems=tuple(dict.fromkeys(gathered.problems)),
         )
         self._traces.remember(
