@@ -178,8 +178,7 @@ class Container:
     """The graph of one memory. Synchronous providers only: an async resource would open and close in other tasks.
 
     It is a class of its own because `dependency_injector.containers` imports every web framework that it could wire
-    and that happens to be installed, as FastAPI is beside many a host: that is a sixth of the time that it takes to load
-    everything (decision 0018).
+    and that is installed, as FastAPI is beside many a host: a sixth of the time that loading everything takes.
 
     Args:
         secret: Reads the embedding endpoint's key by the name of its variable.
