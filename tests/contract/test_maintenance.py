@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace as replaced
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final
 
 import anyio
@@ -29,7 +30,7 @@ from hermes_memory.domain.chain import Flaw, Head, verify
 from hermes_memory.domain.erasure import WholeSubject
 from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
 from hermes_memory.domain.model import Caller, CurrentScope, Kind, SessionId, Subject, Theme
-from hermes_memory.domain.operations import Operation, RecordDelegation
+from hermes_memory.domain.operations import ById, Operation, RecordDelegation, row_id
 from hermes_memory.ports.erasure import Erased
 from hermes_memory.ports.reading import SearchSpace
 from hermes_memory.testing.making import (
@@ -274,6 +275,28 @@ async def test_what_both_themes_have_becomes_one(database: Installation) -> None
     # Who came from the old session, and who comes after another one than before.
     assert waiting == {"turn 0 common": "", **{f"turn {n} common": f"turn {n - 1} common" for n in (1, 2, 3)}}
     assert await flaws(database) == []
+    assert await database.administer(GAPS) == 0
+    assert await database.administer(STALE) == 0
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+async def test_how_many_turns_go_at_once_changes_nothing(database: Installation, rows: int) -> None:
+    talk = [said(f"turn {n} common", at=LATELY + timedelta(minutes=n)) for n in range(7)]
+    late = said("late common", at=LATELY + timedelta(minutes=9))
+    there = record(talk[0], late, talk[1], talk[2], caller=of(NEW))
+    async with database.store() as store:
+        await store.delivery.apply([record(*talk, caller=of(OLD)), there])
+        forgotten = (ById(id=row_id(there.stamp.operation, place)) for place in (0, 2, 3))
+        await store.delivery.apply([remove(each, of(NEW)) for each in forgotten])
+        await embed(store)
+        foretold, done = await foretold_and_done(database, lambda: Remapping(MOVE, rows=rows))
+        waiting = {job.text: job.context for job in await store.queue.claim(500, lease=60)}
+        told = [content for (content,) in await database.rows(TALK_IN_ORDER)]
+
+    assert foretold == done
+    assert (done["turns"], done["merged_turns"]) == (7, 3)
+    assert waiting == {text: before for before, text in pairwise(["", *told])}
+    assert told == [*(f"turn {n} common" for n in range(3, 7)), "late common"]
     assert await database.administer(GAPS) == 0
     assert await database.administer(STALE) == 0
 

@@ -169,6 +169,57 @@ class RemapContract:
         assert [hit.row.content for hit in near] == ["thanks"]
         assert [(job.text, job.context) for job in await store.queue.claim(PLENTY, lease=60)] == [("noted", "")]
 
+    async def test_no_turn_that_comes_after_another_one_than_before_keeps_its_vector(
+        self, kept_up: UpkeepUnderTest
+    ) -> None:
+        store, talk, late = kept_up.store, _talk(5), said("late common", at=LATELY + timedelta(minutes=9))
+        there = record(talk[0], talk[1], late, talk[2], caller=THERE)
+        await deliver(store, there, record(*talk))
+        forgotten = (row_id(there.stamp.operation, place) for place in (0, 1, 3))
+        await deliver(store, *(remove(ById(id=row), THERE) for row in forgotten))
+        await embed_all(store, VECTORS)
+        foretold = await counted(kept_up.remap(MOVE))
+        done = await carry_out(kept_up.remap(MOVE))
+
+        assert foretold == done
+        assert (done["turns"], done["merged_turns"]) == (5, 3)
+        assert await _waiting(store) == {
+            "turn 3 common": "",
+            "turn 4 common": "turn 3 common",
+            "late common": "turn 4 common",
+        }
+        assert await _in_order(store) == ["turn 3 common", "turn 4 common", "late common"]
+
+    async def test_a_turn_whose_forerunner_stands_elsewhere_in_the_other_theme_gets_a_new_vector(
+        self, kept_up: UpkeepUnderTest
+    ) -> None:
+        store, talk = kept_up.store, _talk(4)
+        await deliver(store, record(talk[2], talk[0], talk[1], caller=THERE), record(*talk))
+        await embed_all(store, VECTORS)
+        done = await carry_out(kept_up.remap(MOVE))
+
+        assert (done["turns"], done["merged_turns"]) == (4, 3)
+        assert await _waiting(store) == {
+            "turn 0 common": "",
+            **{f"turn {n} common": f"turn {n - 1} common" for n in (2, 3)},
+        }
+        assert await _in_order(store) == [f"turn {n} common" for n in range(4)]
+
+    async def test_a_session_becomes_one_though_its_first_turns_are_gone(self, kept_up: UpkeepUnderTest) -> None:
+        store, talk = kept_up.store, _talk(4)
+        first, late = record(*talk), said("late common", at=LATELY + timedelta(minutes=9))
+        await deliver(store, first, record(late, caller=THERE))
+        await deliver(store, *(remove(ById(id=row_id(first.stamp.operation, place))) for place in (0, 1)))
+        await embed_all(store, VECTORS)
+        await carry_out(kept_up.remap(MOVE))
+
+        assert await _waiting(store) == {
+            "turn 2 common": "",
+            "turn 3 common": "turn 2 common",
+            "late common": "turn 3 common",
+        }
+        assert await _in_order(store) == ["turn 2 common", "turn 3 common", "late common"]
+
     async def test_grants_go_along_to_a_name_that_is_new(self, kept_up: UpkeepUnderTest) -> None:
         store = kept_up.store
         await store.set_policy(ReadPolicy.GRANTS)
@@ -216,6 +267,18 @@ async def _places(store: StoreUnderTest) -> list[tuple[int, str]]:
     found = await store.search.by_text(THERE, TURNS, store.analyze("turn"), limit=PLENTY, timeout=PATIENCE)
     turns = [hit.row for hit in found.hits if isinstance(hit.row, Turn) and hit.row.session == MORNING]
     return sorted((turn.position, turn.content) for turn in turns)
+
+
+async def _in_order(store: StoreUnderTest) -> list[str]:
+    """Return what was said in the talk under the new name, by its places."""
+    found = await store.search.by_text(THERE, TURNS, store.analyze("common"), limit=PLENTY, timeout=PATIENCE)
+    turns = [hit.row for hit in found.hits if isinstance(hit.row, Turn)]
+    return [turn.content for turn in sorted(turns, key=lambda turn: turn.position)]
+
+
+async def _waiting(store: StoreUnderTest) -> dict[str, str]:
+    """Return the texts that wait for a vector, and after which text each is embedded."""
+    return {job.text: job.context for job in await store.queue.claim(PLENTY, lease=60)}
 
 
 async def _told(kept_up: UpkeepUnderTest, caller: Caller, row: RowId) -> list[tuple[object, ...]]:

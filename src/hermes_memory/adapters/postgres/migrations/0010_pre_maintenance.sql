@@ -282,11 +282,18 @@ returns bytea language sql volatile set search_path = pg_catalog, pg_temp as $$
               and hermes_memory.forgotten_mark(c.role, c.occurrence, c.content_hash) = m.mark)) end
 $$;
 
--- Moves turns with all that was made of them, the first ones of each session first. Those of a session that the other
--- theme does not know keep their places. A session that both have becomes one: a turn that is there already gives way,
--- the others come in the order in which all were said, once the last one has moved, and wait for new vectors, since a
--- vector holds words of the turn before. What one of the two has forgotten does not come back from the other, nor in
--- the vector of the turn after it; what stands in the other one stays there.
+-- Of a session that is being moved, the last turn that went to the other theme in its place. As long as it is there,
+-- what stands there before the turns that are still to be moved is what they were said after.
+alter table hermes_memory.sessions add column last_moved uuid;
+
+-- Moves turns with all that was made of them, the first ones of each session first. Those of a session of which the
+-- other theme has no turn keep their places. A session of which both have turns becomes one: a turn that is there
+-- already gives way, the others come in the order in which all were said, once the last one has moved. What one of the
+-- two has forgotten does not come back from the other; what stands in the other one stays there.
+--
+-- A vector holds words of the turn before. So a turn keeps its vector only if the one before it, where it ends up, is
+-- the one that it was embedded after, and waits for a new one otherwise: in a session that becomes one, and where the
+-- one before has given way.
 create function hermes_memory.move_turns(from_theme text, to_theme text, ids uuid[],
   out turns bigint, out merged_turns bigint, out sessions bigint, out vectors bigint, out jobs bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -318,7 +325,8 @@ begin
                     forgotten = s.forgotten || hermes_memory.marks_besides(
                       s.agent_identity, s.subject, s.session_id, excluded.forgotten),
                     started_at = least(s.started_at, excluded.started_at),
-                    last_at = greatest(s.last_at, excluded.last_at);
+                    last_at = greatest(s.last_at, excluded.last_at),
+                    last_moved = null;
   perform from hermes_memory.conversations c
     where c.agent_identity = from_theme and c.id = any (ids) order by c.id for update;
   vectors := hermes_memory.count_vectors(from_theme, null, ids);
@@ -326,12 +334,13 @@ begin
   select coalesce(array_agg(encode(t.subject, 'hex') || ' ' || t.session_id), '{}') into mixed
     from (select c.subject, c.session_id, min(c.position) as first from hermes_memory.conversations c
            where c.agent_identity = from_theme and c.id = any (ids) group by c.subject, c.session_id) t
+    left join hermes_memory.sessions f
+      on f.agent_identity = from_theme and f.subject = t.subject and f.session_id = t.session_id
+    left join hermes_memory.conversations l
+      on l.agent_identity = to_theme and l.id = f.last_moved and l.subject = t.subject and l.session_id = t.session_id
    where exists (select from hermes_memory.conversations o
                   where o.agent_identity = to_theme and o.subject = t.subject and o.session_id = t.session_id
-                    and (o.position >= t.first or exists (
-                         select from hermes_memory.conversations c
-                          where c.agent_identity = from_theme and c.subject = o.subject and c.session_id = o.session_id
-                            and c.role = o.role and c.content_hash = o.content_hash and c.occurrence = o.occurrence)));
+                    and (l.id is null or o.position >= t.first));
   with told as (
     select c.*, encode(c.subject, 'hex') || ' ' || c.session_id = any (mixed) as late,
            s.turns + row_number() over (partition by c.subject, c.session_id order by c.position) - 1 as behind
@@ -390,6 +399,13 @@ begin
       if encode(talk.subject, 'hex') || ' ' || talk.session_id = any (mixed) then
         perform hermes_memory.order_session(to_theme, talk.subject, talk.session_id);
       end if;
+    else
+      update hermes_memory.sessions s
+         set last_moved = case when encode(talk.subject, 'hex') || ' ' || talk.session_id <> all (mixed) then coalesce(
+               (select c.id from hermes_memory.conversations c
+                 where c.agent_identity = to_theme and c.subject = talk.subject and c.session_id = talk.session_id
+                   and c.id = any (moved) order by c.position desc limit 1), s.last_moved) end
+       where s.agent_identity = from_theme and s.subject = talk.subject and s.session_id = talk.session_id;
     end if;
   end loop;
   turns := coalesce(turns, 0);
