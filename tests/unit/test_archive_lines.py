@@ -48,6 +48,7 @@ def turn(**changes: Any) -> ArchivedTurn:
     subject=st.none() | st.binary(min_size=32, max_size=32),
     said_at=st.datetimes(datetime(2, 1, 2), datetime(9998, 12, 30), timezones=st.just(UTC)),
     vectors=st.lists(st.binary(min_size=4, max_size=4), max_size=2),
+    follows=st.none() | st.binary(min_size=32, max_size=32),
     metadata=st.dictionaries(st.text(max_size=3), st.none() | st.booleans() | st.integers() | st.text(max_size=3)),
 )
 def test_a_record_is_read_back_from_its_line_whatever_it_holds(vectors: list[bytes], **changes: Any) -> None:
@@ -89,6 +90,7 @@ def test_a_record_is_read_back_from_its_line_whatever_it_holds(vectors: list[byt
         ("said_at", "0001-01-01T00:00:00+00:00"),
         ("vectors", ["?"]),
         ("vectors", ["AA=="]),
+        ("follows", "00"),
         ("colour", "red"),
     ],
 )

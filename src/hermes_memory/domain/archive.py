@@ -82,7 +82,12 @@ class ArchivedSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedTurn:
-    """One message that was said; `vectors` as of an entry."""
+    """One message that was said; `vectors` as of an entry.
+
+    Attributes:
+        follows: The SHA-256 of the text right before it in its session, of which its vectors hold words. None when
+            there is none, and where no vectors are told.
+    """
 
     theme: Theme
     subject: Subject | None
@@ -101,6 +106,7 @@ class ArchivedTurn:
     created_at: datetime
     operation: UUID
     vectors: tuple[bytes, ...] = ()
+    follows: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ EARLIEST_YEAR: Final = 2
 LATEST_YEAR: Final = 9998
 _ERASED: Final = "erased"
 _SHOWN_CHARS: Final = 40
-_OPTIONAL: Final = frozenset({"vectors", "forgotten"})
+_OPTIONAL: Final = frozenset({"vectors", "follows", "forgotten"})
 """Fields that are left out when there is nothing in them."""
 
 
@@ -222,6 +222,7 @@ FIELDS: Final[Mapping[str, Mapping[str, _Codec]]] = {
         "created_at": MOMENT,
         "operation": ID,
         "vectors": VECTORS,
+        "follows": HASH,
     },
     "delegation": {
         **_OWNER,

@@ -67,8 +67,10 @@ def entry(content: str, number: int, *, theme: Theme = MARKETING, subject: Subje
     )
 
 
-def turn(content: str, position: int, *, number: int, subject: Subject | None = None) -> ArchivedTurn:
-    """Make a turn of session s1."""
+def turn(
+    content: str, position: int, *, number: int, subject: Subject | None = None, follows: str | None = None
+) -> ArchivedTurn:
+    """Make a turn of session s1, embedded after `follows`."""
     return ArchivedTurn(
         theme=MARKETING,
         subject=subject,
@@ -87,6 +89,7 @@ def turn(content: str, position: int, *, number: int, subject: Subject | None = 
         created_at=THEN,
         operation=_uuid(2_000 + number),
         vectors=(VECTOR,),
+        follows=None if follows is None else sha256(follows.encode()).digest(),
     )
 
 
@@ -146,7 +149,7 @@ class ArchiveContract:
             entry("her code is zebra", 2, subject=ANA),
             session(last_at=last),
             turn("when is the launch", 0, number=20),
-            turn("on 3 May", 1, number=21),
+            turn("on 3 May", 1, number=21, follows="when is the launch"),
             DELEGATION,
             CHANGE,
         ]
@@ -233,26 +236,52 @@ class ArchiveContract:
     async def test_a_vector_with_words_of_a_turn_that_is_not_brought_in_is_left_out(
         self, kept: ArchiveUnderTest
     ) -> None:
-        talk = [turn(said, place, number=20 + place) for place, said in enumerate(("the code", "noted", "thanks"))]
+        talk = _talk("the code", "noted", "thanks")
         await kept.archive.store([replace(session(), forgotten=_mark(talk[0]))], vectors=False)
         await kept.archive.store(talk[:1], vectors=True)
         await kept.archive.store(talk[1:], vectors=True)
-        told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedTurn)]
 
-        assert [(each.content, each.vectors) for each in told] == [("noted", ()), ("thanks", (VECTOR,))]
+        assert await _vectors(kept) == {"noted": (), "thanks": (VECTOR,)}
+
+    async def test_nor_is_it_taken_over_where_another_turn_stands_in_the_place_of_that_one(
+        self, kept: ArchiveUnderTest
+    ) -> None:
+        talk = _talk("the code", "noted", "thanks")
+        await kept.archive.store([replace(session(), forgotten=_mark(talk[0]))], vectors=False)
+        await kept.archive.store([turn("other", 0, number=30)], vectors=True)
+        for each in talk:
+            await kept.archive.store([each], vectors=True)
+
+        assert await _vectors(kept) == {"other": (VECTOR,), "noted": (), "thanks": (VECTOR,)}
+
+    async def test_nor_where_that_one_is_brought_in_with_other_words(self, kept: ArchiveUnderTest) -> None:
+        talk = _talk("the code is zebra", "noted", "thanks")
+        await kept.archive.store([replace(talk[0], content="the code is [redacted]"), *talk[1:]], vectors=True)
+
+        assert await _vectors(kept) == {"the code is [redacted]": (VECTOR,), "noted": (), "thanks": (VECTOR,)}
+
+    async def test_nor_where_nothing_says_which_turn_it_holds_words_of(self, kept: ArchiveUnderTest) -> None:
+        first, second = (replace(each, follows=None) for each in _talk("first", "second"))
+        await kept.archive.store([first, second], vectors=True)
+
+        assert await _vectors(kept) == {"first": (VECTOR,), "second": ()}
+
+    async def test_a_vector_is_taken_over_where_the_same_words_stand_before_its_turn(
+        self, kept: ArchiveUnderTest
+    ) -> None:
+        await kept.archive.store([turn("first", 0, number=30)], vectors=True)
+        for each in _talk("first", "second", "third"):
+            await kept.archive.store([each], vectors=True)
+
+        assert await _vectors(kept) == {"first": (VECTOR,), "second": (VECTOR,), "third": (VECTOR,)}
 
     async def test_a_turn_that_comes_after_another_one_than_before_gets_a_new_vector(
         self, kept: ArchiveUnderTest
     ) -> None:
         await kept.archive.store([turn("other", 0, number=20)], vectors=True)
-        await kept.archive.store([turn("first", 0, number=21), turn("second", 1, number=22)], vectors=True)
-        told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedTurn)]
+        await kept.archive.store(_talk("first", "second", number=30), vectors=True)
 
-        assert [(each.content, each.vectors) for each in told] == [
-            ("other", (VECTOR,)),
-            ("first", (VECTOR,)),
-            ("second", ()),
-        ]
+        assert await _vectors(kept) == {"other": (VECTOR,), "first": (), "second": (VECTOR,)}
 
     async def test_a_turn_takes_the_next_place_when_its_own_is_taken(self, kept: ArchiveUnderTest) -> None:
         await kept.archive.store([turn("first", 0, number=20), turn("second", 4, number=21)], vectors=True)
@@ -294,12 +323,11 @@ class ArchiveContract:
         for number, packed in enumerate((zero, infinite, no_number, short), 1):
             bad = bytes.fromhex(packed)
             await kept.archive.store([replace(entry(f"fact {number}", number), vectors=(bad,))], vectors=True)
-            await kept.archive.store(
-                [replace(turn(f"said {number}", number, number=20 + number), vectors=(VECTOR, bad))], vectors=True
-            )
+            said = turn(f"said {number}", number, number=20 + number, follows=f"said {number - 1}")
+            await kept.archive.store([turn("said 0", 0, number=20), replace(said, vectors=(VECTOR, bad))], vectors=True)
         told = [each for each in await kept.told(MARKETING, True) if isinstance(each, ArchivedEntry | ArchivedTurn)]
 
-        assert [each.vectors for each in told] == [()] * 8
+        assert [each.vectors for each in told if each.content != "said 0"] == [()] * 8
 
     async def test_a_theme_is_known_from_its_rows_on(self, kept: ArchiveUnderTest) -> None:
         await kept.archive.store([entry("one", 1, theme=SALES), entry("two", 2)], vectors=False)
@@ -307,6 +335,20 @@ class ArchiveContract:
         assert list(await kept.themes()) == [MARKETING, SALES]
         assert [each.theme for each in await kept.told(SALES, False)] == [SALES, SALES]
         assert list(await kept.told(Theme("nobody"), False)) == []
+
+
+def _talk(*contents: str, number: int = 20) -> list[ArchivedTurn]:
+    """Make turns that were said one after the other."""
+    before = (None, *contents)
+    return [
+        turn(content, place, number=number + place, follows=before[place]) for place, content in enumerate(contents)
+    ]
+
+
+async def _vectors(kept: ArchiveUnderTest) -> dict[str, tuple[bytes, ...]]:
+    """Return the vectors of the turns that are there, by their contents, in their order."""
+    told = await kept.told(MARKETING, True)
+    return {each.content: each.vectors for each in told if isinstance(each, ArchivedTurn)}
 
 
 def _mark(turn: ArchivedTurn) -> bytes:

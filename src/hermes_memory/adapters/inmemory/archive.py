@@ -85,7 +85,7 @@ class InMemoryArchive:
         mine = [record for record in self._kept.values() if record.theme == theme]
         for kind in KINDS.values():
             for record in sorted((each for each in mine if isinstance(each, kind)), key=_order):
-                yield record if vectors else _without_vectors(record)
+                yield self._told(record) if vectors and self.in_use is not None else _without_vectors(record)
 
     def _store(self, record: Archived) -> str:
         match record:
@@ -139,10 +139,14 @@ class InMemoryArchive:
         if self._forgotten(record):
             return _KNOWN
         placed = replace(record, position=max(record.position, after))
-        follows = placed.position == record.position and any(turn.position == record.position - 1 for turn in said)
-        if record.position and not follows:  # a vector holds words of the turn before
-            placed = replace(placed, vectors=())
+        if record.follows != _follows(placed, said) or (placed.position and record.follows is None):
+            placed = replace(placed, vectors=())  # they hold words of the turn before
         return self._keep(placed, [turn for turn in said if _words(turn) == _words(record)])
+
+    def _told(self, record: Archived) -> Archived:
+        if not isinstance(record, ArchivedTurn):
+            return record
+        return replace(record, follows=_follows(record, self._of(ArchivedTurn)))
 
     def _forgotten(self, record: ArchivedTurn) -> bool:
         session = cast("ArchivedSession", self._kept[ArchivedSession, _place(record)])
@@ -159,7 +163,9 @@ def _kept(record: Archived, dimension: int | None) -> Archived:
 
 
 def _without_vectors(record: Archived) -> Archived:
-    return replace(record, vectors=()) if isinstance(record, ArchivedEntry | ArchivedTurn) else record
+    if isinstance(record, ArchivedTurn):
+        return replace(record, vectors=(), follows=None)
+    return replace(record, vectors=()) if isinstance(record, ArchivedEntry) else record
 
 
 def _same_entry(one: ArchivedEntry, other: ArchivedEntry) -> bool:
@@ -173,12 +179,22 @@ def _place(turn: ArchivedTurn) -> tuple[Hashable, ...]:
     return turn.theme, turn.subject, turn.session
 
 
+def _follows(record: ArchivedTurn, turns: Collection[ArchivedTurn]) -> bytes | None:
+    """Return the SHA-256 of what stands right before a turn, None when nothing does."""
+    before = (_place(record), record.position - 1)
+    return next((_digest(turn) for turn in turns if (_place(turn), turn.position) == before), None)
+
+
+def _digest(turn: ArchivedTurn) -> bytes:
+    return sha256(turn.content.encode()).digest()
+
+
 def _words(turn: ArchivedTurn) -> Hashable:
     return turn.role, turn.content, turn.occurrence
 
 
 def _mark(turn: ArchivedTurn) -> bytes:
-    return forgotten_mark(turn.role, turn.occurrence, sha256(turn.content.encode()).digest())
+    return forgotten_mark(turn.role, turn.occurrence, _digest(turn))
 
 
 def _wider_theme(there: Archived, told: Archived) -> Archived:

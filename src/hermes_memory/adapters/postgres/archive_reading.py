@@ -33,8 +33,11 @@ union select agent_identity from hermes_memory.history
  order by 1"""
 
 NO_VECTORS: Final = "'{}'::bytea[]"
+NO_FOLLOWS: Final = "null::bytea"
 VECTORS: Final = """array(select public.halfvec_send(v.embedding) from hermes_memory.{kind}_vectors_g{generation} v
                where v.agent_identity = r.agent_identity and v.row_id = r.id order by v.part)"""
+
+FOLLOWS: Final = "case when lag(r.position) over places = r.position - 1 then lag(r.content_hash) over places end"
 
 REGISTERED: Final = """
 select agent_identity as theme, first_seen_at, last_seen_at, metadata
@@ -50,8 +53,9 @@ select r.agent_identity as theme, r.subject, r.session_id as session, r.parent_s
 TURNS: Final = """
 select r.agent_identity as theme, r.subject, r.session_id as session, r.position, r.id, r.parent_session_id as parent,
        r.role, r.speaker, r.content, r.occurrence, r.origin, r.embed, r.metadata, r.ts as said_at, r.created_at,
-       r.operation, {vectors} as vectors
+       r.operation, {vectors} as vectors, {follows} as follows
   from hermes_memory.conversations r where r.agent_identity = $1
+window places as (partition by r.subject, r.session_id collate "C" order by r.position, r.id)
  order by r.subject, r.session_id collate "C", r.position, r.id"""
 DELEGATIONS: Final = """
 select r.agent_identity as theme, r.subject, r.id, r.parent_session_id as session, r.child_identity as child_theme,
@@ -103,7 +107,7 @@ def _statements(generation: int | None) -> Iterator[tuple[str, str]]:
     yield "theme", REGISTERED
     yield "entry", ENTRIES.format(vectors=vectors("entry"))
     yield "session", SESSIONS
-    yield "turn", TURNS.format(vectors=vectors("turn"))
+    yield "turn", TURNS.format(vectors=vectors("turn"), follows=NO_FOLLOWS if generation is None else FOLLOWS)
     yield "delegation", DELEGATIONS
     yield "change", CHANGES
 

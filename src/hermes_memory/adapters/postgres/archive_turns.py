@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, LiteralString
-from uuid import UUID
 
 from hermes_memory.adapters.postgres import jobs, lexicon
 from hermes_memory.adapters.postgres.archive_vectors import Vectored
@@ -26,13 +25,6 @@ if TYPE_CHECKING:
 
 KNOWN_IDS: Final[LiteralString] = """
 select c.id from hermes_memory.conversations c where c.agent_identity = $1 and c.id = any ($2::uuid[])"""
-
-FOLLOWING: Final[LiteralString] = """
-select c.id from hermes_memory.conversations c
-  join hermes_memory.conversations o
-    on o.agent_identity = c.agent_identity and o.subject = c.subject and o.session_id = c.session_id
-   and o.position = c.position - 1
- where c.agent_identity = $1 and c.subject = $2 and c.id = any ($3::uuid[])"""
 
 PRESENT: Final[LiteralString] = """
 select u.n from unnest($3::text[], $4::text[], $5::bytea[], $6::int[]) with ordinality
@@ -173,23 +165,17 @@ async def _insert(
         if each.turn.embed
     ]
     await jobs.enqueue(transaction, theme, subject, waiting)
-    await vectors.store(transaction, theme, waiting, await _vectors(transaction, theme, subject, placed))
+    told = {each.turn.id: _vectors(each) for each in placed}
+    follows = {each.turn.id: each.turn.follows for each in placed}
+    await vectors.store(transaction, theme, waiting, told, follows)
 
 
-async def _vectors(
-    transaction: Transaction, theme: str, subject: bytes, placed: Sequence[_Placed]
-) -> dict[UUID, Sequence[bytes]]:
-    """Return the vectors that are taken over, those of a session's first turn and of one that follows as it did.
+def _vectors(placed: _Placed) -> Sequence[bytes]:
+    """Return the vectors that may be taken over: they hold words of the turn before.
 
-    A vector holds words of the turn before. Where that one was held back, or is another one, they are not to stay.
+    Of a turn that does not say which one that was, those of the first one of a session alone.
     """
-    ids = [each.turn.id for each in placed]
-    following = {row["id"] for row in await transaction.fetch(FOLLOWING, theme, subject, ids)}
-    told: dict[UUID, Sequence[bytes]] = {}
-    for each in placed:
-        follows = each.position == each.turn.position and each.turn.id in following
-        told[each.turn.id] = each.turn.vectors if each.turn.position == 0 or follows else ()
-    return told
+    return placed.turn.vectors if placed.turn.follows is not None or placed.position == 0 else ()
 
 
 async def _advance(transaction: Transaction, theme: str, subject: bytes, sessions: Mapping[str, _Session]) -> None:

@@ -30,18 +30,25 @@ class Vectored:
         theme: str,
         waiting: Sequence[Waiting],
         vectors: Mapping[UUID, Sequence[bytes]],
+        follows: Mapping[UUID, bytes | None] | None = None,
     ) -> None:
-        """Store the vectors of rows of one theme that wait for them; the other rows go on waiting."""
+        """Store the vectors of rows of one theme that wait for them; the other rows go on waiting.
+
+        Args:
+            follows: Of turns, the SHA-256 of what they were embedded after. Where another text stands right before one,
+                or none, it goes on waiting too.
+        """
         if self.generation is None:
             return
         usable = [each for each in waiting if all_indexable(vectors[each.row], self.dimension)]
         for part in columns_in_parts(
-            (each.row, each.kind.value, each.content_hash, vectors[each.row]) for each in usable
+            (each.row, each.kind.value, each.content_hash, (follows or {}).get(each.row), vectors[each.row])
+            for each in usable
         ):
-            rows, kinds, hashes, packed = part
+            rows, kinds, hashes, previous, packed = part
             numbers = list(chain.from_iterable(numbers_of(each) for parts in packed for each in parts))
             await transaction.execute(
                 STORE,
-                *(self.generation, [theme] * len(rows), rows, kinds, hashes, [None] * len(rows)),
+                *(self.generation, [theme] * len(rows), rows, kinds, hashes, previous),
                 *([len(parts) for parts in packed], self.dimension, numbers),
             )
