@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from io import BytesIO
 from typing import Any
 
@@ -182,6 +183,28 @@ async def test_vectors_of_a_file_that_nobody_vouches_for_are_not_taken_over() ->
         told.append([bool(each.vectors) for each in records if isinstance(each, ArchivedEntry)])
 
     assert told == [[False], [True]]
+
+
+async def test_a_vector_of_a_text_that_is_mended_is_not_taken_over_nor_that_of_the_turn_after_it() -> None:
+    secret = "the password=hunter2"
+    follows = sha256(secret.encode()).digest()
+    records: Sequence[ArchivedEntry | ArchivedTurn] = [
+        entry(secret, 1),
+        entry("a fact", 2),
+        turn(secret, 0, number=3),
+        replace(turn("noted", 1, number=4), follows=follows),
+        turn("thanks", 2, number=5, follows="noted"),
+    ]
+    model = EmbeddingModel(name="contract", dimension=4, part_tokens=384)
+    told = {"model": model.name, "dimension": model.dimension, "part_tokens": model.part_tokens}
+    head = json_line({**json.loads(HEAD), "vectors": told})
+    archive = InMemoryArchive(in_use=model)
+    done = await JsonlImport(archive, preparing(), restoring=True).run([head, *map(line_of, records)])
+    kept = [each async for each in archive.records(MARKETING, vectors=True)]
+    texts = [each for each in kept if isinstance(each, ArchivedEntry | ArchivedTurn)]
+
+    assert done.mended == 2
+    assert [each.content for each in texts if each.vectors] == ["a fact", "thanks"]
 
 
 async def test_a_line_that_is_too_long_is_refused_in_pieces_and_the_rest_is_imported(

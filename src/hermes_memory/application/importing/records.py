@@ -57,13 +57,15 @@ class RecordPreparing:
                 return replace(record, metadata=self._preparing.metadata(record.metadata))
 
     def _entry(self, record: ArchivedEntry) -> ArchivedEntry:
+        content = self._preparing.fitting(record.content)
         return replace(
             record,
-            content=self._preparing.fitting(record.content),
+            content=content,
             tool=self._name(record.tool),
             session=self._preparing.session(record.session),
             source=session_name(record.source),
             metadata=self._preparing.metadata(record.metadata),
+            vectors=_vectors(record, content),
         )
 
     def _turn(self, record: ArchivedTurn) -> ArchivedTurn:
@@ -76,6 +78,7 @@ class RecordPreparing:
             speaker=self._name(record.speaker),
             content=said,
             metadata=self._preparing.metadata(record.metadata),
+            vectors=_vectors(record, said),
         )
 
     def _delegation(self, record: ArchivedDelegation) -> ArchivedDelegation:
@@ -115,6 +118,11 @@ class RecordPreparing:
 
     def _short(self, text: str | None, max_chars: int) -> str | None:
         return None if text is None else self._preparing.text(text, max_chars) or None
+
+
+def _vectors(record: ArchivedEntry | ArchivedTurn, content: str) -> tuple[bytes, ...]:
+    """Return the vectors that a record keeps with this content; of another text they are not told."""
+    return record.vectors if content == record.content else ()
 
 
 def unvouched(record: Archived) -> Archived:
