@@ -56,6 +56,14 @@ TABLES: Final = """
 select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
  where n.nspname = 'hermes_memory' and c.relkind in ('r', 'p') and not c.relispartition order by 1"""
 
+WITHOUT_FORERUNNER: Final = """
+select count(*) from hermes_memory.turn_vectors_g1 v
+  join hermes_memory.conversations c on c.agent_identity = v.agent_identity and c.id = v.row_id and c.position > 0
+ where not exists (select from hermes_memory.conversations p
+                    where p.agent_identity = c.agent_identity and p.session_id = c.session_id
+                      and p.position = c.position - 1)"""
+"""Counts the vectors of turns that were said after one that is not there any more."""
+
 
 class TestInMemoryEraser(EraserContract):
     """Every promise, kept in memory."""
@@ -384,6 +392,22 @@ async def test_an_erasure_that_was_broken_off_anywhere_is_finished_by_the_next(d
     assert await database.administer(INDEX_AND_ROWS) == 0
     assert await flaws(database, heads) == []
     assert holding(await everything(database), "anna", "talky", ANA.hex()) == []
+
+
+@pytest.mark.parametrize("dies_in", [4, 5, 6])
+async def test_an_erasure_that_was_broken_off_leaves_no_vector_with_words_of_what_is_gone(
+    database: Installation, dies_in: int
+) -> None:
+    async with database.store() as store:
+        await store.delivery.apply([record(*(said(f"talky {n}") for n in range(10)), caller=TALKING)])
+        jobs = await store.queue.claim(10, lease=60)
+        await store.queue.complete({job: [(1.0, 0.0, 0.0, 0.0)] for job in jobs})
+    connection = await asyncpg.connect(database.admin_dsn)
+    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
+        await PostgresEraser(Dying(connection, dies_in=dies_in), rows=2).erase(WholeSession(session=TALK))
+
+    assert 0 < await database.administer("select count(*) from hermes_memory.turn_vectors_g1") < 10
+    assert await database.administer(WITHOUT_FORERUNNER) == 0
 
 
 async def test_the_subject_of_a_tombstone_is_nobodys(database: Installation) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, LiteralString
 
+# The last ones of a session first: no vector with words of one that is gone is left when an erasure is broken off.
 TURNS: Final[LiteralString] = """
 select t.agent_identity, t.id from hermes_memory.conversations t where {turns}
- order by t.agent_identity, t.subject, t.session_id, t.position limit $3"""
+ order by t.agent_identity, t.subject, t.session_id, t.position desc limit $3"""
 ROWS: Final[LiteralString] = """
 select t.agent_identity, t.id from hermes_memory.memory_entries t where {rows}
  order by t.agent_identity, t.id limit $3"""

@@ -114,7 +114,7 @@ end $$;
 --
 -- The rows are locked before their vectors go, and whoever stores a vector locks its row, and for a turn the one before
 -- it: no vector with words of an erased row is stored meanwhile or afterwards. Vectors of turns that follow and stay
--- are not looked at here: what is erased is whole sessions, or entries, which have no followers.
+-- are not looked at here: what is erased is whole sessions from their ends on, or entries, which have no followers.
 create function hermes_memory.erase_rows(theme text, ids uuid[], scrub boolean,
   out entries bigint, out turns bigint, out vectors bigint, out jobs bigint, out operations bigint, out postings bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
