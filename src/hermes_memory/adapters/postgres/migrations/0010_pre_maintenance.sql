@@ -340,7 +340,7 @@ begin
       on l.agent_identity = to_theme and l.id = f.last_moved and l.subject = t.subject and l.session_id = t.session_id
    where exists (select from hermes_memory.conversations o
                   where o.agent_identity = to_theme and o.subject = t.subject and o.session_id = t.session_id
-                    and (l.id is null or o.position >= t.first));
+                    and o.position >= case when l.id is null then 0 else t.first end);
   with told as (
     select c.*, encode(c.subject, 'hex') || ' ' || c.session_id = any (mixed) as late,
            s.turns + row_number() over (partition by c.subject, c.session_id order by c.position) - 1 as behind
