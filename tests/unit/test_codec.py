@@ -223,7 +223,8 @@ def test_a_body_with_a_part_missing_or_of_another_type_is_no_operation(
 ) -> None:
     plain = json.loads(encode(operation).decode("utf-8", "surrogatepass"))
     key = data.draw(st.sampled_from(sorted(plain.keys() - {"v"})))
-    if data.draw(st.booleans()):
+    since_added = isinstance(operation, ReplaceEntry) and key == "at"  # bodies of earlier releases lack it
+    if not since_added and data.draw(st.booleans()):
         del plain[key]
     else:
         plain[key] = data.draw(st.sampled_from([[["x"]], 3.5]))
