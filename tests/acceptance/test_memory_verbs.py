@@ -8,10 +8,12 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 
-from hermes_memory import Caller, Settings, Theme, open_memory
+from hermes_memory import Caller, Entry, Settings, Theme, View, open_memory
 from hermes_memory.cli.forget import forget_each
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent, eventually
@@ -75,6 +77,29 @@ def test_what_is_forgotten_is_shown_first_is_gone_afterwards_and_comes_back(
     assert day.out.endswith("\nnothing found\n")
     removed = "select origin, count(*) from hermes_memory.history where change = 'removed' group by 1"
     assert asyncio.run(rows(database.admin_dsn, removed)) == [("operator", 2)]
+
+
+@pytest.mark.usefixtures("served")
+def test_of_two_who_undo_the_same_change_at_once_the_second_is_told_and_brings_nothing_back(
+    here: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    van = require(here("add", "The van leaves at 7", "--sync", "--theme", "depot", "--json"), DONE).document["entry"]
+    undo = View.undo
+    coming = [van["id"]]
+
+    async def after_somebody_quicker(view: View, name: UUID, **named: Any) -> Entry | None:
+        while coming:
+            await undo(view, UUID(coming.pop()))
+        return await undo(view, name, **named)
+
+    monkeypatch.setattr(View, "undo", after_somebody_quicker)
+    second = require(here("undo", van["id"], "--theme", "depot", "--execute"), ERROR)
+    left = require(here("profile", "--theme", "depot", "--json"), DONE).document["entries"]
+    on_purpose = require(here("undo", van["id"], "--theme", "depot", "--execute", "--json"), DONE).document
+
+    assert "undone by somebody else meanwhile" in second.err
+    assert left == []
+    assert on_purpose["entry"]["content"] == "The van leaves at 7"
 
 
 @pytest.mark.usefixtures("served")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
+import pytest
 from tests.support.inprocess import InProcess
 
+from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
 from hermes_memory.domain.erasure import WholeSession
-from hermes_memory.domain.model import SessionId
+from hermes_memory.domain.errors import NotVisible, Outdated
+from hermes_memory.domain.model import RowId, SessionId
 from hermes_memory.testing.making import ANA, BEN
 
 LAUNCH = "The launch is on 3 May"
@@ -18,6 +22,52 @@ LONG_AGO, SINCE = datetime(2023, 11, 5, 6, tzinfo=UTC), datetime(2024, 2, 1, 9, 
 
 async def seen(*views: View) -> list[set[str]]:
     return [{entry.content for entry in await view.profile()} for view in views]
+
+
+def somebody_is_quicker(memory: Memory, view: View, row: RowId, patch: pytest.MonkeyPatch) -> None:
+    """Let somebody else undo the last change of a memory just before the next one looks for it."""
+    look, coming = memory.services.past.named, [row]
+
+    async def looked(*arguments: Any, **named: Any) -> Any:
+        while coming:
+            await view.undo(coming.pop())
+        return await look(*arguments, **named)
+
+    patch.setattr(memory.services.past, "named", looked)
+
+
+async def test_what_somebody_has_undone_meanwhile_is_told_and_not_brought_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with InProcess().running() as memory:
+        desk, other = memory.view("marketing"), memory.view("marketing")
+        added = await desk.remember(LAUNCH)
+        changed = await desk.remember(OLD_PORT)
+        await desk.replace(changed.id, NEW_PORT)
+        for row in (added.id, changed.id):
+            somebody_is_quicker(memory, other, row, monkeypatch)
+            with pytest.raises(Outdated, match="undone by somebody else meanwhile") as told:
+                await desk.undo(row)
+        (undone, *_) = await desk.history(changed.id)
+        again = await desk.undo(undone.operation)
+
+        assert str(undone.operation) in str(told.value)
+        assert again is not None
+        assert again.content == NEW_PORT
+        with pytest.raises(NotVisible):
+            await desk.get(added.id)
+
+
+async def test_a_change_is_taken_back_only_while_it_is_the_last_one() -> None:
+    async with InProcess().running() as memory:
+        desk = memory.view("marketing")
+        entry = await desk.remember(OLD_PORT)
+        await desk.replace(entry.id, NEW_PORT)
+        (seen_last, *_) = await desk.history(entry.id)
+        back = await desk.undo(entry.id, left_by=seen_last.operation)
+        with pytest.raises(Outdated):
+            await desk.undo(entry.id, left_by=seen_last.operation)
+
+        assert back is not None
+        assert await desk.get(entry.id) == back
 
 
 async def test_what_belonged_to_everybody_is_everybodys_again_when_a_person_undoes_its_removal() -> None:

@@ -11,18 +11,21 @@ from hermes_memory.application.accept import Acceptor
 from hermes_memory.application.past import Past
 from hermes_memory.domain.errors import NotVisible, Outdated
 from hermes_memory.domain.history import Change, ChangeKind
-from hermes_memory.domain.model import Caller, Origin, SessionId, Target
+from hermes_memory.domain.model import Caller, OperationId, Origin, SessionId, Target
 from hermes_memory.domain.operations import ById, Operation
 from hermes_memory.domain.visibility import changeable
 
 TOOL = "undo"
 
 
-async def last_change(past: Past, caller: Caller, name: UUID, *, timeout: float) -> tuple[Change, Sequence[Change]]:
+async def last_change(
+    past: Past, caller: Caller, name: UUID, *, timeout: float, since: datetime | None = None
+) -> tuple[Change, Sequence[Change]]:
     """Find what an undo would take back.
 
     Args:
         name: The memory, or the write that changed it last.
+        since: When it was decided to take a memory's last change back: one that was accepted later is not meant.
 
     Returns:
         The change, and all changes of its memory, newest first.
@@ -30,7 +33,7 @@ async def last_change(past: Past, caller: Caller, name: UUID, *, timeout: float)
     Raises:
         NotVisible: There is none, it is not the caller's to change, its text was erased, or it is what was said in a
             conversation.
-        Outdated: The memory was changed again after that write; the message names what to undo first.
+        Outdated: The memory was changed again after that write, or since then; the message names what to undo first.
     """
     change, changes = await past.named(caller, name, timeout=timeout)
     if not changeable(change.theme, change.subject, caller):
@@ -38,9 +41,21 @@ async def last_change(past: Past, caller: Caller, name: UUID, *, timeout: float)
     _target(change)
     if changes[0].operation != change.operation:
         raise Outdated(f"the memory was changed again since: undo {changes[0].operation} first")
+    if since is not None and change.row == name and change.at > since:
+        raise _meanwhile(change)
     if change.erased or (change.kind is not ChangeKind.ADDED and change.before is None):
         raise NotVisible("the text that stood before was erased")
     return change, changes
+
+
+def require_left_by(change: Change, meant: OperationId) -> None:
+    """Make sure that a change is the one that is meant.
+
+    Raises:
+        Outdated: It is another one.
+    """
+    if change.operation != meant:
+        raise _meanwhile(change)
 
 
 def take_back(
@@ -75,6 +90,15 @@ def take_back(
         metadata=came_with,
         tool=TOOL,
         reason=reason,
+    )
+
+
+def _meanwhile(change: Change) -> Outdated:
+    """Return what is raised where two at once undo the same, since the second would take back what the first did."""
+    done = "undone" if change.tool == TOOL else "changed"
+    return Outdated(
+        f"the memory was {done} by somebody else meanwhile: look at it again; {change.operation} did it, "
+        "and undoing that takes it back"
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from uuid import UUID
 
 from hermes_memory.application.arguments import require_limit, row_named
-from hermes_memory.application.undo import last_change, take_back
+from hermes_memory.application.undo import last_change, require_left_by, take_back
 from hermes_memory.application.view_standpoint import Standpoint
 from hermes_memory.domain.errors import Outdated
 from hermes_memory.domain.history import Change, ChangeKind
@@ -51,6 +52,7 @@ class LookingBack(Standpoint):
         self,
         name: RowId | OperationId | UUID,
         *,
+        left_by: OperationId | None = None,
         reason: str | None = None,
         origin: Origin = Origin.USER,
         timeout: float | None = None,
@@ -58,9 +60,11 @@ class LookingBack(Standpoint):
         """Take the last change of a memory of the caller's own theme back.
 
         It is a change of its own and can be undone again. What was forgotten comes back under a new id.
+        Of several at once who undo the same change of a memory one does, and the others are told.
 
         Args:
             name: The memory, or the write that changed it last.
+            left_by: Only what this write has done to it; by default the last change from before the call.
             reason: Why, for the history.
 
         Returns:
@@ -68,12 +72,17 @@ class LookingBack(Standpoint):
 
         Raises:
             NotVisible: There is no such memory or write, it is not the caller's to change, or its text was erased.
-            Outdated: The memory was changed again since; the message says what to undo first.
+            Outdated: The memory was changed again since, or meanwhile; the message says what to undo first.
             InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
         """
+        begun = datetime.now(UTC)
         self._commits.seconds(timeout)
         left = await self._reads.clear(self._reads.seconds(timeout))
-        change, changes = await last_change(self._services.past, self.caller, row_named(name), timeout=left)
+        since = begun if left_by is None else None
+        past = self._services.past
+        change, changes = await last_change(past, self.caller, row_named(name), timeout=left, since=since)
+        if left_by is not None:
+            require_left_by(change, left_by)
         operation = await self._services.spool.call(
             lambda: take_back(
                 self._services.acceptor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from typing import Any
 
 from hermes_memory.application.memory import Memory
@@ -29,16 +30,20 @@ def register(verbs: Any) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> int:
-    """Show the change, and with --execute take it back. 3: it was not told to."""
+    """Show the change, and with --execute take it back. 3: it was not told to.
+
+    What was the last change when the command began is meant: who does the same at once may be quicker.
+    """
+    since = datetime.now(UTC) if given.execute else None
     settings = settings_for(given)
     caller, name = caller_of(given, settings), id_named(given.name)
 
     async def work(memory: Memory) -> tuple[Change, Entry | None]:
         view = memory.view_of(caller)
-        change, _ = await last_change(memory.services.past, caller, name, timeout=LOOK_SECONDS)
+        change, _ = await last_change(memory.services.past, caller, name, timeout=LOOK_SECONDS, since=since)
         if not given.execute:
             return change, None
-        return change, await view.undo(name, reason=given.reason, origin=Origin.OPERATOR)
+        return change, await view.undo(name, left_by=change.operation, reason=given.reason, origin=Origin.OPERATOR)
 
     change, entry = with_memory(settings, work)
     if given.as_json:
