@@ -31,6 +31,20 @@ HOLES = {
     ),
     "create function hermes_memory.peek() returns int language sql return 1": "this version made: peek()",
     "alter function hermes_memory.forget_vectors(text, uuid[]) security definer": "forget_vectors()",
+    "alter function hermes_memory.ctx_subjects() immutable": "this version made: ctx_subjects()",
+    "alter function hermes_memory.ctx_themes() volatile": "this version made: ctx_themes()",
+    "alter function hermes_memory.ctx_theme() parallel unsafe": "this version made: ctx_theme()",
+    "alter function hermes_memory.ctx_subject() strict": "this version made: ctx_subject()",
+    "alter function hermes_memory.ctx_subject() leakproof": "this version made: ctx_subject()",
+    "set local check_function_bodies = off; create or replace function hermes_memory.ctx_theme() returns text language "
+    "plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as\n"
+    "$$ select nullif(current_setting('hermes_memory.theme', true), '') $$": "this version made: ctx_theme()",
+    "create function hermes_memory.ctx_theme(as_of timestamptz) returns text language sql stable parallel safe set "
+    "search_path = pg_catalog, pg_temp as\n$$ select nullif(current_setting('hermes_memory.theme', true), '') $$": (
+        "this version made: ctx_theme()"
+    ),
+    "create or replace function hermes_memory.microseconds(moment timestamptz) returns text language sql immutable "
+    "parallel safe return '0'": "this version made: microseconds()",
     "create or replace function hermes_memory.term_query(lexeme text) returns tsquery language sql immutable strict "
     "parallel safe security definer return 'peek'::tsquery": "term_query()",
     "alter function hermes_memory.term_frequency(tsvector, tsquery) set hermes_memory.theme = ''": "term_frequency()",
@@ -39,12 +53,70 @@ HOLES = {
     "alter function hermes_memory.seal_lag() set schema public": "seal_lag()",
     "delete from hermes_memory.sinks where theme = 'whatsapp-dm'": "whatsapp-dm missing",
     "insert into hermes_memory.sinks values ('desk')": "desk too much",
+    "drop policy wall_read on hermes_memory.inbox; create policy wall_read on hermes_memory.inbox as restrictive for "
+    "select using (true)": "wall_read on inbox; mend it",
+    "create function public.ctx_subjects() returns bytea[] language sql stable as 'select array[''\\x00''::bytea]'; "
+    "alter policy wall_read on hermes_memory.sessions using (subject in (select unnest((select public.ctx_subjects())))"
+    " or (subject = '' and (agent_identity = (select hermes_memory.ctx_theme()) or agent_identity in (select "
+    "unnest((select hermes_memory.ctx_themes()))))))": "wall_read on sessions",
+    "alter table hermes_memory.subject_members drop constraint subject_members_subject_check": (
+        "subject_members CHECK((octet_length(subject)=32))"
+    ),
+    "alter table hermes_memory.theme_grants drop constraint sinks_are_never_granted, add constraint "
+    "sinks_are_never_granted check (source not in ('whatsapp-dm', 'external-group', '_bench')) not valid": (
+        "theme_grants CHECK((source<>ALL"
+    ),
+    # which words of one are in the way of another's
+    "create unique index told on hermes_memory.memory_entries (agent_identity, lex_key)": "told; drop them",
+    "create unique index told on hermes_memory.memory_entries (agent_identity, target, content_hash) "
+    "include (subject)": "told; drop them",
+    "create unique index told on hermes_memory.memory_entries (agent_identity, md5(content)) where subject <> ''": (
+        "told; drop them"
+    ),
+    "create unique index told on hermes_memory.memory_entries_p1 (target, content_hash)": "told; drop them",
+    "create unique index told on hermes_memory.history (agent_identity, new_content, merged_into) nulls not distinct": (
+        "told; drop them"
+    ),
+    "alter table hermes_memory.memory_entries_p1 add constraint told exclude using btree (content_hash with =)": (
+        "told; drop them"
+    ),
+    "alter table hermes_memory.memory_entries_p1 add constraint told unique (content_hash) deferrable": (
+        "told; drop them"
+    ),
+    "create function public.same(bytea, bytea) returns int language sql immutable return 0; create operator class "
+    "public.same for type bytea using btree as operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >, "
+    "function 1 public.same(bytea, bytea); create unique index told on hermes_memory.memory_entries "
+    "(agent_identity, subject public.same, content_hash)": "told; drop them",
+    # what sees rows on their way
+    "create function public.tell(text) returns bool language plpgsql cost 0.0001 as 'begin raise notice ''%'', $1; "
+    "return true; end'; create policy narrower on hermes_memory.inbox as restrictive using (public.tell(effect))": (
+        "narrower on inbox"
+    ),
+    "create policy narrower on hermes_memory.memory_entries as restrictive using (content::int > 0)": (
+        "narrower on memory_entries"
+    ),
+    "create policy narrower on hermes_memory.memory_entries as restrictive using (length(content) / 0 = 1)": (
+        "narrower on memory_entries"
+    ),
+    "create policy narrower on hermes_memory.inbox as restrictive using (pg_notify('heard', effect) is not null)": (
+        "narrower on inbox"
+    ),
+    "create function public.tell(text) returns bool language sql immutable return true; alter table "
+    "hermes_memory.inbox add constraint heard check (public.tell(effect))": "heard on inbox",
+    "alter table hermes_memory.inbox alter effect set default set_config('hermes_memory.subject', '00', false)": (
+        "effect of inbox"
+    ),
+    "create function public.tell(text) returns bool language sql immutable return true; create index heard on "
+    "hermes_memory.inbox (agent_identity) where public.tell(effect)": "heard; drop them",
     # what looks past it from elsewhere
     "create view public.peek as select content from hermes_memory.memory_entries; "
     "grant select on public.peek to {role}": "public.peek",
     "create view public.peek as select content from hermes_memory.memory_rows; "
     "create view public.peek_on with (security_barrier) as select * from public.peek; "
     "grant select (content) on public.peek_on to public": "public.peek_on",
+    "create schema side; create view side.peek as select content from hermes_memory.memory_entries; grant select on "
+    "side.peek to {role}; create view public.peek_on with (security_invoker) as table side.peek; "
+    "grant select on public.peek_on to {role}": "side.peek",
     "create materialized view public.peek as select * from hermes_memory.sessions; "
     "grant select on public.peek to {role}": "public.peek",
     "create materialized view hermes_memory.peek as select * from hermes_memory.sessions; "
@@ -57,14 +129,47 @@ HOLES = {
     "'select content from hermes_memory.memory_entries'": "public.peek()",
     f"create schema side; create function side.peek() returns bigint {_PEEK} begin atomic "
     "select count(*) from hermes_memory.history; end; grant usage on schema side to {role}": "side.peek()",
+    f"create schema side; create function side.peek() returns text {_PEEK} as 'select min(content) from "
+    "hermes_memory.memory_entries'; create view public.peek with (security_invoker) as select side.peek(); "
+    "grant select on public.peek to {role}": "side.peek()",
+    f"create schema side; create function side.peek(int, int) returns int {_PEEK} as 'select 1'; "
+    "create operator public.@@@ (function = side.peek, leftarg = int, rightarg = int)": "side.peek()",
+    f"create function public.peek(int, int) returns int {_PEEK} as 'select 1'; revoke execute on function public.peek "
+    "from public; create aggregate public.peeks(int) (sfunc = public.peek, stype = int)": "public.peek()",
+    f"create type public.way as enum ('in'); create function public.peek(public.way) returns int {_PEEK} as "
+    "'select 1'; revoke execute on function public.peek from public; create operator class public.ways for type "
+    "public.way using hash as operator 1 = (anyenum, anyenum), function 1 public.peek(public.way)": "public.peek()",
+    f"create function public.peek(int, int) returns float8 {_PEEK} immutable as 'select 1.0::float8'; revoke execute "
+    "on function public.peek from public; create type public.span as range (subtype = int4, subtype_diff = "
+    "public.peek)": "public.peek()",
+    f"create function public.peek() returns int {_PEEK} as 'select 1'; alter extension plpgsql add function "
+    "public.peek()": "public.peek()",
+    "create function public.peek() returns event_trigger language plpgsql security definer as 'begin end'; revoke "
+    "execute on function public.peek from public; create event trigger peeks on ddl_command_start execute function "
+    "public.peek()": "public.peek()",
     "create function public.through() returns trigger language plpgsql security definer as 'begin return new; end'; "
     "revoke execute on function public.through() from public; create table public.letterbox (theme text); "
     "create trigger through before insert on public.letterbox for each row execute function public.through(); "
     "grant insert on public.letterbox to {role}": "public.through()",
     "create function public.tell(text) returns bool language plpgsql immutable leakproof as "
     "'begin raise notice ''%'', $1; return true; end'": "public.tell()",
+    "create function pg_catalog.tell(text) returns bool language sql immutable leakproof return true": (
+        "pg_catalog.tell()"
+    ),
+    "alter function pg_catalog.int4div(int, int) leakproof": "pg_catalog.int4div()",
+    "update pg_language set lanpltrusted = true where lanname = 'internal'": "marked as trusted",
     "create table public.spare as select * from hermes_memory.memory_entries; "
     "grant select on public.spare to public": "public.spare",
+    "create table public.spare as select * from hermes_memory.memory_entries; alter table public.spare enable "
+    "row level security; create policy all_of_it on public.spare using (true); "
+    "grant select on public.spare to {role}": "public.spare",
+    "create schema side; create table side.spare as select * from hermes_memory.memory_entries; grant select on "
+    "side.spare to {role}": "side.spare",
+    "create table public.forebear (subject bytea); alter table hermes_memory.subject_members inherit public.forebear": (
+        "public.forebear"
+    ),
+    "create table public.whole (like hermes_memory.inbox) partition by list (agent_identity); alter table public.whole "
+    "enable row level security; alter table public.whole attach partition hermes_memory.inbox default": "public.whole",
     "create table public.heir () inherits (hermes_memory.theme_grants)": "public.heir",
     "alter table hermes_memory.memory_entries_p1 set schema public": "public.memory_entries_p1",
     "create function public.through() returns trigger language plpgsql as 'begin return new; end'; create trigger "
@@ -101,6 +206,10 @@ HOLES = {
         "EXECUTE for everybody"
     ),
     "alter sequence hermes_memory.lex_numbers owner to {role}": "lex_numbers belong to another role",
+    "alter role hermes_memory_readonly bypassrls": "role hermes_memory_readonly looks past",
+    "grant hermes_memory_owner to hermes_memory_readonly": "role hermes_memory_readonly looks past",
+    "grant pg_read_all_data to hermes_memory_readonly": "role hermes_memory_readonly looks past",
+    "grant {role} to hermes_memory_readonly": "role hermes_memory_readonly looks past",
     # what the cluster lets the role do
     "grant pg_monitor to {role}": "pg_monitor",
     "create role {other} noinherit; grant pg_execute_server_program to {other}; grant {other} to {role}": (
@@ -135,6 +244,18 @@ HARMLESS = (
     "create foreign data wrapper far; create server loop foreign data wrapper far",
     "alter default privileges grant select on tables to public",
     "create policy narrower on hermes_memory.inbox as restrictive using (true)",
+    (
+        "create policy narrower on hermes_memory.inbox as restrictive using (agent_identity <> 'desk' "
+        "and agent_identity = (select hermes_memory.ctx_theme()))"
+    ),
+    "create unique index once on hermes_memory.memory_entries (agent_identity, subject, content_hash) include (target)",
+    "alter function hermes_memory.ctx_theme() cost 10",
+    f"create schema side; create function side.unseen() returns int {_PEEK} as 'select 1'",
+    (
+        "create table public.walled as select * from hermes_memory.memory_entries; alter table public.walled enable "
+        "row level security; create policy own on public.walled using (subject = hermes_memory.ctx_subject()); "
+        "grant select on public.walled to {role}"
+    ),
 )
 """What stands beside the wall and opens nothing."""
 

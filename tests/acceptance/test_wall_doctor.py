@@ -19,6 +19,8 @@ HOLES = {
     "alter table hermes_memory.history force row level security": "no force row level security",
     "alter table hermes_memory.term_blocks disable row level security": "enable row level security",
     "create unique index told on hermes_memory.memory_entries (agent_identity, lex_key)": "told; drop them",
+    "create unique index kept on hermes_memory.sessions (agent_identity, session_id) include (subject)": "kept",
+    "alter function hermes_memory.ctx_subjects() immutable": "ctx_subjects()",
     "alter function hermes_memory.ctx_themes() reset search_path": "set search_path = pg_catalog, pg_temp",
     "grant truncate on hermes_memory.inbox to public": "everybody has TRUNCATE on inbox",
     "grant execute on function hermes_memory.make_generation(text, int) to public": "EXECUTE on make_generation()",

@@ -39,7 +39,8 @@ select w.policy || ' on ' || c.relname as name from pg_class c
  where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
    and c.relrowsecurity and has_table_privilege(c.oid, w.wanted)
    and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'agent_identity')
-   and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = w.policy) order by 1""",
+   and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = w.policy and p.polpermissive)
+ order by 1""",
     sentence="policies are missing, so that rows cannot be read or written which should be: {}; " + _RAISE,
 )
 
@@ -118,16 +119,42 @@ select c.relname as name from pg_class c
 )
 
 # Ids are made of operations and cannot be guessed. Any other key without the subject tells one subject what another
-# said, and loses what the second one says.
+# said, and loses what the second one says. What a key only carries along tells nothing apart, nor does an id that may
+# be null, nor a subject that is compared in a way of somebody's own. An exclusion compares in any way that it likes.
 TELLING_KEYS: Final = Check(
     statement="""
 select k.relname as name from pg_index i join pg_class c on c.oid = i.indrelid join pg_class k on k.oid = i.indexrelid
- where c.relnamespace = 'hermes_memory'::regnamespace and not c.relispartition and i.indisunique
-   and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'subject')
-   and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'agent_identity')
-   and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = any (i.indkey)
-                      and (a.attname = 'subject' or a.atttypid = 'uuid'::regtype)) order by 1""",
-    sentence="unique keys without the subject let one person's words decide whether another's are kept: {}; drop them",
+ where c.relnamespace = 'hermes_memory'::regnamespace and not k.relispartition
+   and (select count(*) from pg_attribute a
+         where a.attrelid = c.oid and a.attname in ('agent_identity', 'subject')) = 2
+   and (i.indisexclusion or (i.indisunique and not exists (
+     select from generate_series(0, i.indnkeyatts - 1) n
+       join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[n]
+       join pg_opclass o on o.oid = i.indclass[n]
+      where (a.attname = 'subject' or (a.atttypid = 'uuid'::regtype and a.attnotnull))
+        and o.opcdefault and o.opcnamespace = 'pg_catalog'::regnamespace))) order by 1""",
+    sentence="unique keys without the subject, or exclusion constraints, let one person's words decide whether "
+    "another's are kept: {}; drop them",
+)
+
+# Who has no subject is nobody: joined to a person, that one would read what is public in every theme. A sink that is
+# granted anything grants it to everybody in it.
+UNGUARDED_GRANTS: Final = Check(
+    statement=r"""
+select w.relation || ' ' || w.rule as name
+  from (values ('subject_members', 'CHECK((octet_length(subject)=32))'),
+               ('theme_grants', 'CHECK((octet_length(subject)=ANY(ARRAY[0,32])))'),
+               ('theme_grants', 'CHECK(((reader='''')<>(octet_length(subject)=0)))'),
+               ('theme_grants', 'CHECK((source<>ALL(ARRAY[''whatsapp-dm'',''external-group'',''_bench''])))'),
+               ('theme_grants', 'CHECK((reader<>ALL(ARRAY[''whatsapp-dm'',''external-group'',''_bench''])))')
+       ) as w(relation, rule)
+ where not exists (
+   select from pg_constraint k join pg_class c on c.oid = k.conrelid
+    where c.relnamespace = 'hermes_memory'::regnamespace and c.relname = w.relation and k.contype = 'c'
+      and k.convalidated and regexp_replace(pg_get_constraintdef(k.oid), '\s|::\w+', '', 'g') = w.rule)
+ order by 1""",
+    sentence="grants and members are not held to what they may be any more: {}; delete what breaks these rules, and "
+    "add the constraints again",
 )
 
 # What is public follows from them, and the constraint above names the same ones.
@@ -150,5 +177,6 @@ WALL_CHECKS: Final = (
     FOREIGN_OWNERS,
     NOBODYS_IN_SINKS,
     TELLING_KEYS,
+    UNGUARDED_GRANTS,
     OTHER_SINKS,
 )
