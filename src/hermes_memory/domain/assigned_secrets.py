@@ -8,7 +8,7 @@ from typing import Final
 
 from hermes_memory.domain import secret_names as names
 
-_SIGNS: Final = ("=", ":", "：")
+_SIGNS: Final = ("=", ":", "：", "＝")
 _PATHS: Final = ("/", "~/", "C:\\", "./")
 _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
@@ -27,6 +27,13 @@ _TALLY: Final = re.compile(
 """How many passed, or whether, maybe with the next count behind it as in `12/fail=3`; or how wide a pulse is."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_.]+")
+_OPERATORS: Final = frozenset({"await", "delete", "new", "typeof", "void", "yield"})
+"""Words of a program with which an expression begins."""
+_ATTRIBUTE: Final = re.compile(
+    r"(?:[a-z_]\w{0,64}\.){1,8}(?P<measure>(?:[a-z_]{0,32}(?:width|size)|w|x|px)\Z)?[a-z_]{0,64}", re.IGNORECASE
+)
+_EMPHASIS: Final = "***"
+_OTHER_QUOTES: Final = "“„«‘‚"
 
 
 def assigns_a_secret(text: str) -> bool:
@@ -92,10 +99,11 @@ def _stands_for_nothing(value: str, match: re.Match[str]) -> bool:
     name = match["password"] or match["key"]
     return (
         names.PLACEHOLDER.fullmatch(match[match.lastgroup or 0]) is not None
-        or names.PLACEHOLDER.fullmatch(value) is not None
+        or names.PLACEHOLDER.fullmatch(value.lstrip(_OTHER_QUOTES)) is not None
         or value.lower() == name.lower()
         or _names_another(value)
         or (match.lastgroup == "bare" and _is_code(value, match))
+        or _is_masked(match)
         or (name.lower() == "pwd" and value.startswith(_PATHS))
     )
 
@@ -104,7 +112,18 @@ def _is_code(value: str, match: re.Match[str]) -> bool:
     """Tell whether a value without quotes fetches a secret, or is another name that a secret is compared with."""
     if names.CODE.fullmatch(match["bare"]):
         return True
-    return "==" in match["sign"] and _IDENTIFIER.fullmatch(value.rstrip(":")) is not None
+    if value in _OPERATORS and match.string[match.end() : match.end() + 2].strip().isalpha():
+        return True
+    if not ("==" in match["sign"] or "!=" in match["sign"]):
+        return False
+    other = value.rstrip(":")
+    return _IDENTIFIER.fullmatch(other) is not None or _ends_as_a_secret_does(folded(other))
+
+
+def _is_masked(match: re.Match[str]) -> bool:
+    """Tell whether the stars behind "password:" are a mask, because no stars before it make them emphasis."""
+    before = match.string[max(match.start() - names.LONGEST_ENDING, 0) : match.start()]
+    return _EMPHASIS in match["sign"] and _EMPHASIS not in before
 
 
 def _names_another(value: str) -> bool:
@@ -115,7 +134,7 @@ def _names_another(value: str) -> bool:
 
 def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
     quoted = group != "bare"
-    if match["lone"] and not _is_passed(value):
+    if match["lone"] and (not _is_passed(value) or (not quoted and _is_attribute(value, match))):
         return False
     if match["password"]:
         return quoted or not _is_prose(value, match)
@@ -149,6 +168,12 @@ def _is_passed(value: str) -> bool:
     return _TALLY.fullmatch(value) is None
 
 
+def _is_attribute(value: str, match: re.Match[str]) -> bool:
+    """Tell whether `pw` is a name in a program, which is given what another has: a width, in most."""
+    attribute, sign = _ATTRIBUTE.fullmatch(value), match["sign"]
+    return attribute is not None and (attribute["measure"] is not None or ("=" in sign and sign != sign.strip()))
+
+
 def _proves_who(value: str) -> bool:
     """Tell whether the value of an authorization is the proof itself, and not the name of a way to give it."""
     if scheme := names.SCHEME.match(value):
@@ -164,7 +189,7 @@ def _is_quoted_key(value: str) -> bool:
 
 def _is_prose(value: str, match: re.Match[str]) -> bool:
     """Tell whether a sentence goes on after "password:", so that its first word is no password."""
-    if "=" in match["sign"]:
+    if "=" in match["sign"] or "＝" in match["sign"]:
         return False
     following = match.string[match.end() : match.end() + 8].lstrip(",; ")
     return following[:1].isalpha() and len(_classes(value)) < 2

@@ -17,8 +17,9 @@ from typing import Final, NamedTuple
 from hermes_memory.domain import secret_shapes as shapes
 from hermes_memory.domain.assigned_secrets import assigns_a_secret, folded, named_secret, without_assigned
 from hermes_memory.domain.private_keys import may_hold_key, without_private_keys
+from hermes_memory.domain.secret_lines import SPANNING, ContextShape
 from hermes_memory.domain.secret_names import PLACEHOLDER
-from hermes_memory.domain.secret_shapes import ContextShape
+from hermes_memory.domain.secret_spelling import plainly_named
 from hermes_memory.domain.secret_tokens import TokenShape, suspected_tokens
 
 _NONE: Final[Mapping[str, int]] = MappingProxyType({})
@@ -61,21 +62,22 @@ class Redacted:
 def redact(text: str) -> Redacted:
     """Take the secrets out of a text. Redacting the result again changes nothing.
 
-    Works line by line, in time linear in the length of the text; a private key and a netrc entry may span lines.
+    Works line by line, in time linear in the length of the text; some shapes may span lines, as a private key does. The
+    name of a secret that is written in characters that only look like its own comes out in plain ones.
 
     >>> redact("export PGPASSWORD=hunter2").text
     'export PGPASSWORD=[redacted:password]'
     >>> redact("the password is in the vault").count
     0
     """
-    if not may_hold_secret(text):
-        return Redacted(text=text)
     found: Counter[str] = Counter()
-    clean = "".join(
-        _redact_line(line, found)
-        for line in without_private_keys(_redact_spanning(text, found), partial(_mark, "private-key", found))
-    )
-    return Redacted(text=clean, counts=dict(found))
+    clean = _redact(text, found)
+    named = plainly_named(clean)
+    if named != clean:
+        before = found.total()
+        again = _redact(named, found)
+        clean = again if found.total() > before else clean
+    return Redacted(text=clean, counts=dict(found)) if found else Redacted(text=text)
 
 
 def may_hold_secret(text: str) -> bool:
@@ -84,10 +86,10 @@ def may_hold_secret(text: str) -> bool:
     >>> may_hold_secret("the parts arrive on 3 May: two boxes"), may_hold_secret("password: hunter2")
     (False, True)
     """
-    if may_hold_key(text) or suspected_tokens(text):
+    if _is_suspect(text):
         return True
-    lowered = folded(text)
-    return assigns_a_secret(lowered) or bool(shapes.suspected_contexts(text, lowered))
+    named = plainly_named(text)
+    return named != text and _is_suspect(named)
 
 
 def redact_value(name: str, value: str) -> Redacted:
@@ -96,8 +98,22 @@ def redact_value(name: str, value: str) -> Redacted:
     >>> redact_value("db_password", "correct horse").text, redact_value("colour", "correct horse").text
     ('[redacted:password]', 'correct horse')
     """
-    kind = named_secret(name, value)
+    kind = named_secret(plainly_named(name), value)
     return redact(value) if kind is None else Redacted(text=f"[redacted:{kind}]", counts={kind: 1})
+
+
+def _redact(text: str, found: Counter[str]) -> str:
+    if not _is_suspect(text):
+        return text
+    parts = without_private_keys(_redact_spanning(text, found), partial(_mark, "private-key", found))
+    return "".join(_redact_line(line, found) for line in parts)
+
+
+def _is_suspect(text: str) -> bool:
+    if may_hold_key(text) or suspected_tokens(text):
+        return True
+    lowered = folded(text)
+    return assigns_a_secret(lowered) or bool(shapes.suspected_contexts(text, lowered))
 
 
 _SHORTEST_LINE: Final = 4
@@ -121,7 +137,7 @@ def _suspects(text: str) -> _Suspects | None:
 
 def _redact_spanning(text: str, found: Counter[str]) -> str:
     lowered = folded(text)
-    for shape in shapes.SPANNING:
+    for shape in SPANNING:
         if shapes.holds_any(lowered, shape.literals):
             text = shape.pattern.sub(partial(_redact_group, kind=shape.kind, found=found), text)
     return text

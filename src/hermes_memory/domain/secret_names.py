@@ -30,10 +30,11 @@ _KEY_OWNERS: Final = (
     "access|account|admin|app|application|auth|client|deploy|encryption|hmac|host|jwt|license|master|private|root"
     "|secret|service|shared|signing|ssh|storage|webhook"
 )
-_KEYS: Final = (
+KEYS: Final = (
     rf"secret|token|api[ _-]?key|(?:{_KEY_OWNERS})[ _-]?key|key[_-]data|credentials?|phpsessid|jsessionid|connect\.sid"
     "|authorization"
 )
+"""The pattern of the names of other secrets."""
 NAME_ENDINGS: Final = (
     *ACCESS_WORDS,
     *("pass", "pw", "secret", "token", "key", "key-data", "key_data", "credential", "credentials"),
@@ -45,7 +46,7 @@ BLANKS: Final = f" \t{_UNUSUAL_BLANKS}"
 """What parts words within a line: some of it is not seen."""
 BLANK: Final = f"[{BLANKS}]"
 """The pattern of one of them."""
-NAME_TAIL: Final = " \t0123456789_\"'`*]\\" + _UNUSUAL_BLANKS
+NAME_TAIL: Final = " \t0123456789_\"'`*]\\!" + _UNUSUAL_BLANKS
 """What may stand between such a name and its sign."""
 LONGEST_ENDING: Final = 64
 """Characters before a sign in which the end of a name with its tail is looked for."""
@@ -55,15 +56,15 @@ _VALUE: Final = (
     r"|\\?[\"'](?P<open>[^\s\"'\\]{1,4096})|(?P<bare>[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
 )
 ASSIGNMENT: Final = re.compile(
-    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{_KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?\*{{0,2}}"
-    rf"(?P<sign>{BLANK}{{0,8}}(?:=>|:=){BLANK}{{0,8}}|{BLANK}{{1,8}}={{1,3}}{BLANK}{{1,8}}"
-    rf"|{BLANK}{{0,8}}={{1,3}}(?![{BLANKS}=])|{BLANK}{{0,8}}[:：](?:\*{{1,2}}(?![*.!?)\]}}]))?{BLANK}{{0,8}})"
+    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?\*{{0,3}}"
+    rf"(?P<sign>{BLANK}{{0,8}}(?:=>|:=|!={{1,2}}){BLANK}{{0,8}}|{BLANK}{{1,8}}[=＝]{{1,3}}{BLANK}{{1,8}}"
+    rf"|{BLANK}{{0,8}}[=＝]{{1,3}}(?![{BLANKS}=])|{BLANK}{{0,8}}[:：](?:\*{{1,3}}(?![*.!?)\]}}]))?{BLANK}{{0,8}})"
     rf"{_VALUE}",
     re.IGNORECASE,
 )
 """A secret's name with the value given to it: in code, configuration, JSON, connection strings or speech."""
 NAME: Final = re.compile(
-    rf"(?:(?P<password>{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}|{_SHORT}))|(?P<key>{_KEYS}|(?P<auth>(?<![^\W_])auth)))"
+    rf"(?:(?P<password>{ACCESS}|{_OWNED}|(?P<lone>{_ALONE}|{_SHORT}))|(?P<key>{KEYS}|(?P<auth>(?<![^\W_])auth)))"
     r"[0-9_]{0,3}\Z",
     re.IGNORECASE,
 )

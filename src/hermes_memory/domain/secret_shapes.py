@@ -7,144 +7,118 @@ than linear.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
-from hermes_memory.domain.secret_names import ACCESS, ACCESS_WORDS, BLANK, BLANKS
+from hermes_memory.domain.secret_lines import LINE_ENDS, SPANNING, SPOKEN_VALUE, ContextShape, context
+from hermes_memory.domain.secret_names import ACCESS, ACCESS_WORDS
+from hermes_memory.domain.stop_words import STOP_WORDS
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextShape:
-    """Secrets in one kind of surroundings.
-
-    Attributes:
-        kind: Names them in the mark that takes a secret's place.
-        literals: In lower case; a text without any of them holds no such surroundings.
-        pattern: The surroundings; its one group that matches is the secret.
-    """
-
-    kind: str
-    literals: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-
-_SPOKEN_VALUE: Final = (
-    r"(?!(?i:sha|md5|base64|bcrypt|argon|utf|ascii|aes|v[0-9]))(?=[^\s]{0,64}[0-9])(?=[^\s]{0,64}[^\W\d_])"
-    r"[^\s\"'“”]{3,127}[^\s\"'“”.,;:!?)\]]"
+_SAID_OF_PHRASES: Final = """
+agreed ask changed character characters contains decided default dialog disabled empty enabled encrypts entropy error
+expired expires failed fails field file files five forgotten four hidden incorrect input invalid kept keychain last
+least length long login longer lost manager match matches maximum minimum missing month months never next none office
+option optional phrase policy private prompt protected protects random read refused rejected required reset rotate
+rotated rotates rotation same saved secret see set shared short shown six stored strong text three today tomorrow two
+unknown unlocks unset updated use used user users uses vault weak week weeks wiki word words works written wrong year
+years yesterday
+siehe steht liegt zeichen wort worte wörter lang kurz fehlt falsch leer geheim
+"""
+_PARTED_VALUE: Final = (
+    r"(?!(?:await|delete|new|typeof|void|yield)[ \t])"
+    r"[^\s;\"'`=<(${][^\s;\"'`=<(]{0,63}(?:[ \t]{1,4}[^\s;\"'`=<(]{1,64}){1,4}"
 )
-
-
-def _shape(
-    kind: str, literals: str | tuple[str, ...], pattern: str, flags: re.RegexFlag = re.IGNORECASE
-) -> ContextShape:
-    named = tuple(literals.split()) if isinstance(literals, str) else literals
-    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern.replace(r"[ \t]", BLANK), flags))
-
-
-_LINE_ENDS: Final = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-"""All that parts the lines in which secrets are looked for."""
-_WORD: Final = r"[^\s]{1,256}\s{1,16}"
-
-_FIRST: Final = rf"(?<![^{_LINE_ENDS}])[ \t]{{0,16}}"
-_LINE_OVER: Final = r"(?=[ \t]{0,8}\r?\n)"
-_MACHINE: Final = rf"machine\s{{1,16}}(?:[\w-]{{1,64}}\.[\w.-]{{1,256}}|localhost|[\w.-]{{1,256}}{_LINE_OVER})"
-_NETRC: Final = _shape(
-    "password",
-    "password",
-    rf"(?:(?<![\w-]){_MACHINE}|{_FIRST}default{_LINE_OVER})"
-    rf"\s{{1,16}}(?:login|account)\s{{1,16}}{_WORD}(?:account\s{{1,16}}{_WORD})?"
-    r"password\s{1,16}(?P<secret>[^\s]{1,256})"
-    # Without a login only the lines tell: wrapped prose has such words too, but goes on behind them.
-    rf"|{_FIRST}{_MACHINE}[ \t]{{0,8}}\r?\n\s{{0,16}}"
-    rf"password\s{{1,16}}(?P<alone>[^\s]{{1,256}})"
-    rf"(?=(?:[ \t]{{1,8}}(?:login|account)[ \t]{{1,8}}[^\s]{{1,256}})?[ \t]{{0,8}}(?![^{_LINE_ENDS}])|[ \t]{{1,8}}#)",
+_LONE_USER: Final = (
+    r"(?:[0-9a-fA-F]{32,128}|(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{40,255}"
+    r"|(?=[a-z0-9_]{0,64}[A-Z])(?=[A-Za-z_]{0,32}[0-9]{1,32}[A-Za-z_]{1,32}[0-9])[A-Za-z0-9_]{20,255})"
 )
-_VALUE_END: Final = r"(?![^\s\"'<>\\,;)}\]])"
-_NO_VALUE: Final = (
-    rf"(?:str|string|secretstr|bool|boolean|int|integer|bytes|any|optional|required)(?:\[|{_VALUE_END})"
-    r"|(?:var|local|module|secrets|env)\.|!(?:Ref|Sub|GetAtt|ImportValue)\s"
+"""What stands for a user in an address and is no name of one: a token needs no password beside it."""
+_AFTER_A_HOST: Final = r"[0-9]{0,5}[/?#,;]|[$%{]{0,3}(?i:\w{0,16}port)[%}]{0,3}[/?#]|\$\w{1,64}[/?#]|[${*]"
+"""Behind the name of a host: a port, or what stands for one."""
+_HOST: Final = r"(?:[\w.-]{1,256}+|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?(?![^\s/?,;:\"'`)\]}>])"
+_PHRASE_STOPS: Final = "|".join(sorted({*STOP_WORDS, *_SAID_OF_PHRASES.split()}))
+_PHRASE_WORD: Final = rf"(?!(?i:{_PHRASE_STOPS})\b)"
+_PHRASE: Final = "|".join(
+    rf"(?:{_PHRASE_WORD}{word}[ \t]{{1,2}}){{2,11}}{_PHRASE_WORD}{word}"
+    for word in ("[a-zß-öø-ÿ]{2,16}", "[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{1,16}")
 )
-"""A type, or where the value is fetched from."""
-_PAIR: Final = _shape(
-    "secret",
-    "value",
-    r"(?:name|key)\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?[\w.-]{0,64}"
-    r"(?:(?P<access>password|passwd)|secret|token|api[_-]?key|access[_-]?key)"
-    r"\\?[\"']?[ \t]{0,4},?\s{0,32}(?<![\w.-])"
-    r"\\?[\"']?value\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?"
-    # A password may be short, or a number; the value of a utility token is an amount.
-    rf"(?P<secret>(?!{_NO_VALUE})(?(access)[^\s\"'<>\\]{{1,4096}}"
-    rf"|(?![0-9.,]{{1,15}}{_VALUE_END})[^\s\"'<>\\]{{6,4096}}))",
-)
-_PUTTY: Final = _shape(
-    "private-key",
-    "private-lines:",
-    r"private-lines:[ \t]{0,4}[0-9]{1,4}\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)){1,400}+)",
-)
-SPANNING: Final = (_NETRC, _PAIR, _PUTTY)
-"""The surroundings that may span lines."""
+"""Words in a row that make no sentence: all of them are small, or all of them begin with a capital."""
 
 CONTEXTS: Final = (
     *SPANNING,
+    context(
+        "uri-password",
+        "://",
+        rf"://(?P<secret>{_LONE_USER})(?::[^\s/@?#\"<>\[]{{0,64}})?@(?![\w.-]{{0,256}}sentry)(?=[\w\[])",
+        re.NOFLAG,
+    ),
     # The password in the userinfo of a URI (RFC 3986, 3.2.1), up to the last `@` before the path.
-    _shape("uri-password", "://", r"://[^\s/:@?#\"<>\[]{0,256}:(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])", re.NOFLAG),
-    _shape("uri-password", "thin:", r"thin:[^\s/@]{1,128}/(?P<secret>[^\s/@]{1,256})@"),
-    _shape(
+    context(
+        "uri-password",
+        "://",
+        r"://[^\s/:@?#\"<>\[]{0,256}:(?:(?![0-9]{1,5};)(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])(?!sha256:)"
+        # Or one in which a path seems to begin, because nobody has escaped it.
+        rf"|(?!{_AFTER_A_HOST})(?P<unescaped>[^\s\"<>]{{1,512}}?)@(?={_HOST}))",
+        re.NOFLAG,
+    ),
+    context("uri-password", "thin:", r"thin:[^\s/@]{1,128}/(?P<secret>[^\s/@]{1,256})@"),
+    context(
         "authorization",
         "authorization",
         r"authorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"'`]?(?:bearer|basic|token|apikey|digest)[ \t]{1,4}"
         r"(?P<secret>[^\s\"'`,\\]{6,16384})",
     ),
-    _shape(
+    context(
         "authorization",
         "bearer basic",
         r"(?<![\w-])(?:bearer[ \t]{1,4}(?P<bearer>(?=[^\s0-9]{0,256}[0-9])[\w.~+/=-]{8,16384})"
         r"|basic[ \t]{1,4}(?P<basic>[A-Za-z0-9+/]{8,1024}={1,2}))",
     ),
-    _shape(
+    context(
         "cookie",
         "cookie",
         r"(?<![\w-])(?:set-)?cookie\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?"
         r"(?P<secret>[\w.%-]{1,128}=[^\s\"';\\]{6,4096}(?:;[ \t]?[^\s\"';=\\]{1,128}(?:=[^\s\"';\\]{0,4096})?){0,64})",
     ),
-    _shape(
+    context(
         "signature",
         "sig=",
         r"[?&](?:sig)=(?P<secret>[\w%+/=.-]{20,1024})",
     ),
-    _shape(
+    context(
         "signature",
         "signature=",
         r"(?:[?&]|,[ \t]?)(?:x-amz-|x-goog-)?signature=(?P<secret>[\w%+/=.-]{20,1024})",
     ),
-    _shape(
+    context(
         "query-key", "?key= &key= ?code= &code=", r"[?&](?:key|code)=(?P<secret>(?=[^\s&]{0,64}[0-9])[\w%=.-]{20,1024})"
     ),
-    _shape("otp-secret", "otpauth://", r"otpauth://[^\s]{0,256}?[?&]secret=(?P<secret>[A-Za-z2-7=]{8,256})"),
-    _shape(
+    context("otp-secret", "otpauth://", r"otpauth://[^\s]{0,256}?[?&]secret=(?P<secret>[A-Za-z2-7=]{8,256})"),
+    context(
         "webhook",
         "hooks",
         r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
         r"|hooks\.zapier\.com/hooks/catch)/(?P<secret>[\w/-]{12,256})",
     ),
-    _shape("webhook", "webhook.office.com/webhookb2/", r"webhook\.office\.com/webhookb2/(?P<secret>[\w@/-]{20,512})"),
-    _shape("webhook", "/open-apis/bot/ /with/key/", r"/(?:open-apis/bot/v2/hook|with/key)/(?P<secret>[\w-]{16,128})"),
-    _shape(
+    context("webhook", "webhook.office.com/webhookb2/", r"webhook\.office\.com/webhookb2/(?P<secret>[\w@/-]{20,512})"),
+    context("webhook", "/open-apis/bot/ /with/key/", r"/(?:open-apis/bot/v2/hook|with/key)/(?P<secret>[\w-]{16,128})"),
+    context(
         "secret",
         "</",
         r"<[\w:.-]{0,64}(?:password|passwd|secret|token|api[_-]?key)>(?P<secret>[^<>\s]{1,1024})</",
     ),
-    _shape("secret", "auth", r"[\"']_?auth[\"'][ \t]{0,4}:[ \t]{0,4}[\"'](?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})[\"']"),
-    _shape("secret", "_auth", r"(?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}(?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})(?!\S)"),
+    context(
+        "secret", "auth", r"[\"']_?auth[\"'][ \t]{0,4}:[ \t]{0,4}[\"'](?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})[\"']"
+    ),
+    context("secret", "_auth", r"(?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}(?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})(?!\S)"),
     # Secrets given to a command as an option.
-    _shape(
+    context(
         "password",
         "--pass --token --api-key --secret",
         r"(?<![\w-])--(?:password|passwd|token|api-key|secret)[ \t]{1,4}[\"']?"
         r"(?P<named>(?=[^\s0-9]{0,256}[0-9])[^\s\"']{4,512})",
         re.NOFLAG,
     ),
-    _shape(
+    context(
         "password",
         "-u --user",
         r"(?<![\w-])(?:--proxy-user(?:[ \t]{1,4}|=)|(?:-u[ \t]{1,4}|--user(?:[ \t]{1,4}|=))"
@@ -153,65 +127,60 @@ CONTEXTS: Final = (
         r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
         re.NOFLAG,
     ),
-    _shape(
-        "password",
-        "curl",
-        # The `&` of an address ends no command.
-        r"(?<![\w-])curl[ \t](?:[^\n|;&]|&(?=\w)){0,200}?(?<=["
-        + BLANKS
-        + r"])(?:-[A-Za-z]{0,8}[uU][ \t]{0,4}|--(?:proxy-)?user(?:[ \t]{1,4}|=))[\"']?[^\s:\"'/\[]{1,128}:"
-        r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
-        re.NOFLAG,
-    ),
-    _shape(
-        "password",
-        "sshpass mysql redis-cli docker",
-        r"(?<![\w-])(?:sshpass[ \t]{1,4}-p[ \t]{0,4}|mysql(?:dump|admin)?[ \t][^\n|;&]{0,200}?(?<=[ \t])-p(?![ \t])"
-        r"|redis-cli[ \t][^\n|;&]{0,200}?(?<=[ \t])-a[ \t]{1,4}"
-        r"|docker[ \t]{1,4}login[^\n|;&]{0,200}?(?<=[ \t])-p[ \t]{1,4})"
-        r"[\"']?(?P<secret>[^\s\"']{1,256})",
-        re.NOFLAG,
-    ),
-    _shape("password", "pass:", r"-pass(?:in|out|phrase)?[ \t]{1,4}pass:(?P<secret>[^\s\"']{1,256})", re.NOFLAG),
+    context("password", "pass:", r"-pass(?:in|out|phrase)?[ \t]{1,4}pass:(?P<secret>[^\s\"']{1,256})", re.NOFLAG),
     # Files and statements that have a place for a password.
-    _shape(
+    context(
         "password",
         ":543 :643 :*:",
-        rf"(?<![^{_LINE_ENDS}])"
+        rf"(?<![^{LINE_ENDS}])"
         r"[ \t]{0,8}(?:[\w.-]{1,256}|\*):(?:[56]43[0-9]|\*):[\w.*-]{1,64}:[\w.*-]{1,64}:"
-        rf"(?P<secret>[^\s:]{{1,256}})[ \t]{{0,8}}(?![^{_LINE_ENDS}])",
+        rf"(?P<secret>[^\s:]{{1,256}})[ \t]{{0,8}}(?![^{LINE_ENDS}])",
         re.NOFLAG,
     ),
-    _shape(
+    context(
         "password",
         "password identified",
         r"(?:(?i:identified[ \t]{1,4}by|(?:with|encrypted|login)[ \t]{1,4}password)|PASSWORD)[ \t]{1,4}"
         r"'(?P<secret>[^'\n]{1,512})'",
         re.NOFLAG,
     ),
+    # A value with blanks in it, between the signs of a connection string.
+    context(
+        "password",
+        "password= pwd=",
+        rf"(?:;[ \t]{{0,4}}(?:password|pwd)=(?P<inner>{_PARTED_VALUE})(?=[;\"'`])"
+        rf"|(?<![\w-])(?:password|pwd)=(?P<first>{_PARTED_VALUE})(?=;[ \t]?[A-Za-z][\w ]{{0,40}}=))",
+    ),
     # What people say.
-    _shape(
+    context(
+        "password",
+        "passphrase",
+        r"(?i:passphrase)\\?[\"'`]?\*{0,3}[ \t]{0,4}[:：=]\*{0,3}[ \t]{0,4}[\"'“„«`]?"
+        rf"(?P<secret>{_PHRASE})(?![^\s.,;:!?)\]}}\"'”“»`<|])(?![ \t]{{1,4}}[^\W_])",
+        re.NOFLAG,
+    ),
+    context(
         "password",
         " ".join(word for word in (*ACCESS_WORDS, "passcode", "passe") if " " not in word),
         rf"(?:{ACCESS}|passcode)(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}"
         r"(?:is(?:[ \t]now)?|was|ist|war|lautet|es|est|è|é|jest)[ \t:]{1,4}[\"'“]?"
-        rf"(?P<secret>{_SPOKEN_VALUE})",
+        rf"(?P<secret>{SPOKEN_VALUE})",
     ),
-    _shape(
+    context(
         "password",
         " ".join(word for word in ACCESS_WORDS if " " not in word),
         rf"(?:{ACCESS})[ \t]{{1,4}}(?:for|of|für|von|vom|zum|para|de|del|pour|du|per|для|от|voor|till)"
-        rf"(?:[ \t]{{1,4}}[\w@./'’-]{{1,40}}){{1,5}}?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"'“]?(?P<secret>{_SPOKEN_VALUE})"
+        rf"(?:[ \t]{{1,4}}[\w@./'’-]{{1,40}}){{1,5}}?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"'“]?(?P<secret>{SPOKEN_VALUE})"
         rf"|(?<!\w)(?:set|changed?|reset)[ \t]{{1,4}}(?:[\w@.'’-]{{1,40}}[ \t]{{1,4}}){{0,4}}(?:{ACCESS})[ \t]{{1,4}}"
-        rf"to[ \t]{{1,4}}[\"'“]?(?P<set>{_SPOKEN_VALUE})",
+        rf"to[ \t]{{1,4}}[\"'“]?(?P<set>{SPOKEN_VALUE})",
     ),
-    _shape(
+    context(
         "password",
         "密码 密碼 パスワード 비밀번호",
         r"(?:(?:密码|密碼)[ \t]{0,2}(?:是|为|為|改成|改为|改為)|パスワード[ \t]{0,2}は|비밀번호(?:는|가|은))"
         r"[ \t]{0,2}(?P<secret>(?=[!-~]{0,64}[0-9])(?=[!-~]{0,64}[A-Za-z])[!-~]{5,128})",
     ),
-    _shape(
+    context(
         "seed-phrase",
         "phrase mnemonic words",
         r"(?:(?:seed|mnemonic|recovery)[ \t](?:phrase|words)|mnemonic)[\"']?[ \t]{0,4}(?:is|are|:|=)[ \t]{0,4}[\"']?"
@@ -224,7 +193,8 @@ _HINTS: Final = (
     *("bearer", "phrase", "mnemonic", "words"),
 )
 _HINTS_BY_MARK: Final = (
-    (":", ("auth", "43", ":*:", "value", "private-lines")),
+    (":", ("auth", "43", ":*:", "value", "private-lines", ":\n", ":\r", ": \n", ": \r", ":*")),
+    ("：", ("：\n", "：\r", "： \n", "：*")),
     ("-", ("--", "-u", "curl", "mysql", "redis", "docker")),
     ("'", ("identified",)),
     ("/", ("hook", "with/key", "open-apis")),

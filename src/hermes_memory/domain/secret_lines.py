@@ -1,0 +1,134 @@
+"""Secrets that are known by what stands around them, where that may be more than one line.
+
+Every quantifier is bounded and every shape starts at a boundary or at a literal, so that no text makes matching slower
+than linear.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from hermes_memory.domain.secret_names import ACCESS, BLANK, BLANKS, KEYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextShape:
+    """Secrets in one kind of surroundings.
+
+    Attributes:
+        kind: Names them in the mark that takes a secret's place.
+        literals: In lower case; a text without any of them holds no such surroundings.
+        pattern: The surroundings; its one group that matches is the secret.
+    """
+
+    kind: str
+    literals: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+_SPOKEN: Final = r"(?!(?i:sha|md5|base64|bcrypt|argon|utf|ascii|aes|v[0-9]))(?=[^\s]{0,64}[0-9])(?=[^\s]{0,64}[^\W\d_])"
+SPOKEN_VALUE: Final = rf"{_SPOKEN}[^\s\"'“”]{{3,127}}[^\s\"'“”.,;:!?)\]]"
+"""One word with a letter and a digit in it: what people say is a password, or to the next mark of a sentence."""
+
+
+def context(
+    kind: str, literals: str | tuple[str, ...], pattern: str, flags: re.RegexFlag = re.IGNORECASE
+) -> ContextShape:
+    """Return a shape. Its literals may be words parted by blanks, and a blank of its pattern is any blank."""
+    named = tuple(literals.split()) if isinstance(literals, str) else literals
+    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern.replace(r"[ \t]", BLANK), flags))
+
+
+LINE_ENDS: Final = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""All that parts the lines in which secrets are looked for."""
+_WORD: Final = r"[^\s]{1,256}\s{1,16}"
+
+_FIRST: Final = rf"(?<![^{LINE_ENDS}])[ \t]{{0,16}}"
+_LINE_OVER: Final = r"(?=[ \t]{0,8}\r?\n)"
+_MACHINE: Final = rf"machine\s{{1,16}}(?:[\w-]{{1,64}}\.[\w.-]{{1,256}}|localhost|[\w.-]{{1,256}}{_LINE_OVER})"
+_NETRC: Final = context(
+    "password",
+    "password",
+    rf"(?:(?<![\w-]){_MACHINE}|{_FIRST}default{_LINE_OVER})"
+    rf"\s{{1,16}}(?:login|account)\s{{1,16}}{_WORD}(?:account\s{{1,16}}{_WORD})?"
+    r"password\s{1,16}(?P<secret>[^\s]{1,256})"
+    # Without a login only the lines tell: wrapped prose has such words too, but goes on behind them.
+    rf"|{_FIRST}{_MACHINE}[ \t]{{0,8}}\r?\n\s{{0,16}}"
+    rf"password\s{{1,16}}(?P<alone>[^\s]{{1,256}})"
+    rf"(?=(?:[ \t]{{1,8}}(?:login|account)[ \t]{{1,8}}[^\s]{{1,256}})?[ \t]{{0,8}}(?![^{LINE_ENDS}])|[ \t]{{1,8}}#)",
+)
+_VALUE_END: Final = r"(?![^\s\"'<>\\,;)}\]])"
+_NO_VALUE: Final = (
+    rf"(?:str|string|secretstr|bool|boolean|int|integer|bytes|any|optional|required)(?:\[|{_VALUE_END})"
+    r"|(?:var|local|module|secrets|env)\.|!(?:Ref|Sub|GetAtt|ImportValue)\s"
+)
+"""A type, or where the value is fetched from."""
+_PAIR: Final = context(
+    "secret",
+    "value",
+    r"(?:name|key)\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?[\w.-]{0,64}"
+    r"(?:(?P<access>password|passwd)|secret|token|api[_-]?key|access[_-]?key)"
+    r"\\?[\"']?[ \t]{0,4},?\s{0,32}(?<![\w.-])"
+    r"\\?[\"']?value\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?"
+    # A password may be short, or a number; the value of a utility token is an amount.
+    rf"(?P<secret>(?!{_NO_VALUE})(?(access)[^\s\"'<>\\]{{1,4096}}"
+    rf"|(?![0-9.,]{{1,15}}{_VALUE_END})[^\s\"'<>\\]{{6,4096}}))",
+)
+_PUTTY: Final = context(
+    "private-key",
+    "private-lines:",
+    r"private-lines:[ \t]{0,4}[0-9]{1,4}\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{1,80}(?:\r?\n|\Z)){1,400}+)",
+)
+_BELOW_ENDS: Final = (":\n", ":\r", ": \n", ": \r", ":*", "：\n", "：\r", "： \n", "：*")
+_OTHERWISE_BELOW: Final = (
+    r"(?:[0-9]?password|lastpass|oauth|ssh-|[a-z]{2,16}://|[\w.-]{1,64}(?::|=[^=\s])|[\w.]{1,64}\()"
+)
+"""A manager of passwords, a public key, an address, a name with its own sign, or a call."""
+
+
+def _below(kind: str, name: str, value: str) -> ContextShape:
+    """Return the shape of a name with a colon at the end of a line, and a value that is all of the next one."""
+    return context(
+        kind,
+        _BELOW_ENDS,
+        # A condition of a program ends with a colon as well.
+        rf"{_FIRST}[-*>#•]{{0,6}}[ \t]{{0,4}}(?!(?:if|elif|while|unless|assert)\b)"
+        rf"(?:[\w@.'’-]{{1,40}}[ \t]{{1,4}}){{0,6}}?[\w-]{{0,40}}?(?:{name})"
+        rf"[\"'`]?\*{{0,3}}[ \t]{{0,4}}[:：]\*{{0,3}}[ \t]{{0,8}}\r?\n"
+        r"(?:[ \t]{0,8}\r?\n)?(?:[ \t]{0,8}`{3}\w{0,16}[ \t]{0,8}\r?\n)?[ \t]{0,16}>?[ \t]{0,4}[`\"'“]?"
+        rf"(?!{_OTHERWISE_BELOW})(?P<secret>{value})[`\"'”]?[ \t]{{0,8}}(?![^{LINE_ENDS}])",
+    )
+
+
+_PASSWORD_BELOW: Final = _below("password", ACCESS, rf"{_SPOKEN}[^\s\"'`“”]{{3,127}}[^\s\"'`“”.,;:)\]]")
+_KEY_BELOW: Final = _below(
+    "secret",
+    KEYS,
+    # What has neither a capital nor a dash is no name of words.
+    r"(?=[^\s]{0,128}[0-9])(?=[^\s]{0,128}[A-Za-z])(?:(?=(?-i:[^\sA-Z]{0,128}[A-Z]))|(?![^\s]{0,512}[_-]))[\w+/=.~-]{16,512}",
+)
+
+_ARGUMENT: Final = r"(?:[^\n|;&]|(?<=\\)\n|(?<=\\\r)\n|&(?=\w))"
+"""A character between a command and its option. The `&` of an address ends no command, nor does an escaped line end."""
+_CURL: Final = context(
+    "password",
+    "curl",
+    rf"(?<![\w-])curl[ \t]{_ARGUMENT}{{0,400}}?(?<=[{BLANKS}\n])"
+    r"(?:-[A-Za-z]{0,8}[uU][ \t]{0,4}|--(?:proxy-)?user(?:[ \t]{1,4}|=))[\"']?[^\s:\"'/\[]{1,128}:"
+    r"(?P<pair>(?!//)(?![0-9]{1,10}(?:\s|$))[^\s\"']{1,256})",
+    re.NOFLAG,
+)
+_COMMAND: Final = context(
+    "password",
+    "sshpass mysql redis-cli docker",
+    rf"(?<![\w-])(?:sshpass[ \t]{{1,4}}-p[ \t]{{0,4}}"
+    rf"|mysql(?:dump|admin)?[ \t]{_ARGUMENT}{{0,400}}?(?<=[{BLANKS}\n])-p(?![ \t])"
+    rf"|redis-cli[ \t]{_ARGUMENT}{{0,400}}?(?<=[{BLANKS}\n])-a[ \t]{{1,4}}"
+    rf"|docker[ \t]{{1,4}}login{_ARGUMENT}{{0,400}}?(?<=[{BLANKS}\n])-p[ \t]{{1,4}})"
+    r"[\"']?(?P<secret>[^\s\"']{1,256})",
+    re.NOFLAG,
+)
+SPANNING: Final = (_NETRC, _PAIR, _PUTTY, _PASSWORD_BELOW, _KEY_BELOW, _CURL, _COMMAND)
+"""The surroundings that may span lines."""

@@ -1,0 +1,296 @@
+"""Secrets where a shape ends or a name is written oddly, each beside the look-alikes that stay."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.growth import grows_linearly, on_repeated
+
+from hermes_memory.domain.redaction import Redacted, may_hold_secret, redact
+
+HEX40 = "3f2a9c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b"
+MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7"
+
+ADDRESSES = [
+    "postgres://app:‹S3cret#1›@db/x",
+    "postgres://app:‹p/ss1›@db/x",
+    "postgres://app:‹wh?t1›@db/x",
+    "postgres://app:‹p/s@s#1›@db.example:5432/x?application_name=a@b",
+    "amqp://bob:‹a/b#c?d›@rabbit:5672",
+    "mongodb+srv://bob:‹x#y/z›@cluster.example.net,other.example.net/db",
+    "redis://:‹a#b›@[::1]:6379/0",
+    'dsn = "postgres://app:‹S3cret#1›@db"',
+    "(postgres://app:‹S3cret#1›@db)",
+    "postgres://app:‹pw›@db/x#a@b",
+    f"https://‹{HEX40}›@github.com/o/r",
+    f"git clone https://‹{HEX40}›:x-oauth-basic@github.com/o/r",
+    f"https://‹{MIXED}›@git.example/o/r.git",
+    f"https://‹{MIXED}›:@git.example/o/r.git",
+    f"https://‹{'a2b3c4d5' * 6}abcd›@dev.azure.example/o/_git/r",
+]
+
+ADDRESS_LOOK_ALIKES = [
+    "https://medium.com/@user/x#y",
+    "https://medium.com/@user:x#y@z",
+    "https://example.com:8080/a@b",
+    "https://example.com:8080#a@b",
+    "https://example.com:8080?mail=a@b.example",
+    "http://localhost:3000/@vite/client",
+    "http://localhost:$PORT/@vite/client",
+    "http://localhost:{port}/@vite/client",
+    "http://host:port/@user",
+    "http://[::1]:80/@x",
+    "https://host/a?next=b:c@d",
+    "https://unpkg.com/react@18.2.0/umd/react.js#x:y@z",
+    "mongodb://h1:27017,h2:27017/db?appName=a@b",
+    "mailto:bob@example.org",
+    "mailto:bob@example.org?subject=a:b@c",
+    "see https://example.org: write to bob@example.org",
+    "jdbc:sqlserver://host:1433;databaseName=x;user=a@b",
+    "file://C:/Users/bob@work/x",
+    f"https://github.com/o/r/commit/{HEX40}",
+    f"https://github.com/o/r/blob/{HEX40}/a@b.txt",
+    f"git+https://github.com/o/r@{HEX40}",
+    f"https://{HEX40}.example.org/@x",
+    "docker://registry.example:5000/nginx@sha256:" + HEX40,
+    "ssh://git@github.com/o/r",
+    "https://firstname-lastname-1987-of-example@bitbucket.org/o/r",
+    "https://FirstnameLastnameOfExample2024@bitbucket.org/o/r",
+    "https://3f2a9c4d5e6f7a8b9c0d1e2f3a4b5c6d@o12.ingest.sentry.io/7",
+]
+
+LINES_BELOW = [
+    "Password:\n‹hunter2›",
+    "Password:\r\n‹hunter2›\r\nbye",
+    "The wifi password:\n\n  ‹hunter2›",
+    "**Password:**\n‹hunter2›",
+    "- Passwort:\n  `‹hunter2›`",
+    "Passwort：\n‹hunter2›",
+    "密码：\n‹hunter2›",
+    "Password:\n```\n‹hunter2›\n```",
+    "Username:\nbob\nPassword:\n‹hunter2›\nHost:\nx",
+    "Kennwort:\n‹S0mmer!›",
+    "API key:\n‹abcdef0123456789›",
+    "- Api key:\n  ‹Abcdef-0123456789›",
+    "Client secret:\n‹abcdef0123456789›\n",
+    "password:\n‹sw0rd›\npassword: <password>",
+]
+
+LINES_BELOW_LOOK_ALIKES = [
+    "Password:\nsee the vault",
+    "Password:\nAsk",
+    "Password:\n\nIntroduction",
+    "Password:\n## Chapter2",
+    "Password:\n---",
+    "Password:\n- ask Ana",
+    "Password:\n1Password",
+    "Password:\n1Password.",
+    "Password:\nOAuth2",
+    "Password:\nhttps://vault.example/x1",
+    "Password:\nUsername:",
+    "Password:\nport:5432",
+    "PASSWORD:\nDB_HOST1: x",
+    "password:\n  type: string",
+    "password:\n  type1: string",
+    "if password:\n    login2(password)",
+    "if not password:\n    return1",
+    "Password:\n2026-05-03",
+    "Password:\n8841",
+    "Password:\n<password1>",
+    "Password:\n$PASSWORD1",
+    "Password:\nStep2 is to log in",
+    "Password policy:\nhunter2",
+    "The password is\nhunter2",
+    "Passwords:\nbob12",
+    "Token:\nsee below1",
+    "Tokens:\nabcdef0123456789",
+    "Secret:\nabc123",
+    "secret:\n- name-of-secret-2024-x",
+    "token:\nbearerTokenFromTheStore",
+    "A new token:\n1234567890123456",
+    "Deploy key:\nssh-ed25519-of-the-desk-2024",
+    "Merge key:\nfeature-2024-rollout-of-x",
+    "Primary API key:\ncustomer_id_2024_primary",
+]
+
+PHRASES = [
+    "passphrase: ‹correct horse battery›",
+    "passphrase = ‹correct horse battery staple›",
+    "Passphrase: ‹Correct Horse Battery Staple›.",
+    "the passphrase: ‹correct horse battery›, tell Ana",
+    "passphrase: «‹correct horse battery›»",
+    "**Passphrase:** ‹richtig pferd batterie klammer›",
+    "passphrase: ‹correct horse battery›; host: db",
+]
+
+PHRASE_LOOK_ALIKES = [
+    "the passphrase is stored in 1Password",
+    "passphrase: see the vault",
+    "passphrase: ask Bob about it",
+    "passphrase: five random words",
+    "passphrase: at least four words",
+    "passphrase: not needed any more",
+    "passphrase: rotated last week",
+    "passphrase: stored in 1Password",
+    "Passphrase: Ana knows it",
+    "passphrase: steht im Tresor",
+    "passphrase: to be decided",
+    "passphrase: required field",
+    "the passphrase is long and hard to type",
+    "token: see below",
+    "token: see below for details",
+    "Password: see the vault",
+]
+
+CONNECTIONS = [
+    "Server=db;User Id=sa;Password=‹Abc 123›;Encrypt=yes",
+    "Server=db;Pwd=‹Abc 123 x›;Database=y",
+    "Password=‹Abc 123›;Server=db",
+    '"Server=db;Password=‹correct horse›"',
+    "Server=db; Password=‹Abc 123›;",
+]
+
+CONNECTION_LOOK_ALIKES = [
+    "var a=1;password=new Foo;b=2",
+    "a=1;password=await ask();b=2",
+    "let a = 1; password = await ask(); b = 2",
+    "Server=db;Password=;Database=y",
+    "Server=db;Password=<your password>;Database=y",
+    "Server=db;Password={your password};Database=y",
+]
+
+ODD_NAMES = [
+    ("ＰＧＰＡＳＳＷＯＲＤ=‹hunter2›", "PGPASSWORD"),
+    ("ｐａｓｓｗｏｒｄ：‹hunter2›", "password"),
+    ("备注ｐａｓｓｗｏｒｄ：‹hunter2›", "备注password"),
+    ("pass\u200bword=‹hunter2›", "password"),
+    ("p\u200ba\u200bs\u200bs\u200bw\u200bo\u200br\u200bd=‹hunter2›", "password"),
+    ("pass\u2060word: ‹hunter2›", "password"),
+    ("pass\xadword: ‹hunter2›", "password"),
+    ("p\u0430ssword=‹hunter2›", "password"),
+    ("р\u0430ѕѕԝогԁ".replace("г", "r") + "=‹hunter2›", "password"),
+    ("my p\u0430ssword is ‹hunter2›", "my password"),
+    ("\u0430pi_key: ‹abc123def456›", "api_key"),
+    ("clіent_s\u0435cret=‹abc123def456›", "client_secret"),
+    ("𝗽𝗮𝘀𝘀𝘄𝗼𝗿𝗱: ‹hunter2›", "password"),
+    ("ⓟⓐⓢⓢⓦⓞⓡⓓ: ‹hunter2›", "password"),
+]
+
+ODD_LOOK_ALIKES = [
+    "全角のノート：会議は五月三日、予算は４０，０００円",
+    "ＴＯＫＥＮは会議室にあります",
+    "ｐａｓｓｗｏｒｄは金庫の中にあります",
+    "Ｐａｓｓｗｏｒｄ：see the vault",
+    "Встреча: зал 4, см. пасс",
+    "рассвет: 5:40",
+    "ｋｅｙｂｏａｒｄ：QWERTY",
+    "family 👨\u200d👩\u200d👧: four = 4",
+    "می\u200cخواهم: ۵",
+]
+
+NOTATIONS = [
+    ("***password:*** ‹x›", 1),
+    ("***password***: ‹x›", 1),
+    ("- ***Password:*** ‹hunter2›", 1),
+    ("***the wifi password:*** ‹hunter2›", 1),
+    ('password != "‹x›"', 1),
+    ('if password !== "‹swordfish›":', 1),
+    ("password != '‹swordfish›' and y", 1),
+    ("password＝‹hunter2›", 1),
+    ("密码＝‹hunter2›", 1),
+    ("curl \\\n  -u bob:‹hunter2› https://x", 1),
+    ("curl https://x \\\n  -u admin:‹admin›", 1),
+    ("curl \\\r\n  -ubob:‹hunter2›", 1),
+    ("curl -s \\\n  -H 'a: b' \\\n  --user admin:‹admin› \\\n  https://x", 1),
+    ("docker login \\\n  -u bob \\\n  -p ‹hunter2› r.io", 1),
+    ("mysql \\\n  -u root \\\n  -p‹hunter2› shop", 1),
+]
+
+NOTATION_LOOK_ALIKES = [
+    "***password:*** see the vault",
+    "password:*** is what it shows",
+    "password: ***",
+    "password:***",
+    "password != other",
+    "if password != confirmation:",
+    "if password != password2:",
+    "if password == password2:",
+    "password != null",
+    'password != ""',
+    "pw = canvas.width",
+    "pw = self.canvas.width * 2",
+    "const pw = page.getSize",
+    "pw: canvas.width, ph: canvas.height",
+    "curl https://x\n  docker run -u app:app img",
+    "curl https://x \\\n  -o a:b",
+    "mysql shop\n  -ptotal",
+]
+
+
+def parted(marked: str) -> tuple[str, str, str]:
+    before, rest = marked.split("‹")
+    secret, after = rest.split("›")
+    return before, secret, after
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [*ADDRESSES, *LINES_BELOW, *PHRASES, *CONNECTIONS, *(marked for marked, _ in NOTATIONS)],
+)
+def test_a_secret_is_taken_out_to_its_end_and_no_further(marked: str) -> None:
+    before, secret, after = parted(marked)
+    text = f"{before}{secret}{after}"
+    result = redact(text)
+
+    assert result.text.startswith(f"{before}[redacted:")
+    assert result.text.endswith(f"]{after}")
+    assert result.count == 1
+    assert redact(result.text) == Redacted(text=result.text)
+    assert may_hold_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *ADDRESS_LOOK_ALIKES, *LINES_BELOW_LOOK_ALIKES, *PHRASE_LOOK_ALIKES, *CONNECTION_LOOK_ALIKES,
+        *NOTATION_LOOK_ALIKES, *ODD_LOOK_ALIKES,
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_one_stays(text: str) -> None:
+    for whole in (text, f"before\n{text}\nafter"):
+        assert redact(whole) == Redacted(text=whole)
+
+
+@pytest.mark.parametrize(("marked", "name"), ODD_NAMES)
+def test_a_name_written_in_letters_that_look_alike_is_still_the_name_of_a_secret(marked: str, name: str) -> None:
+    before, secret, after = parted(marked)
+    text = f"{before}{secret}{after}"
+    result = redact(f"Ünlü 备注\n{text}")
+
+    assert result.text.startswith(f"Ünlü 备注\n{name}")
+    assert "[redacted:" in result.text
+    assert secret not in result.text
+    assert result.count == 1
+    assert redact(result.text) == Redacted(text=result.text)
+    assert may_hold_secret(text)
+
+
+@given(st.lists(st.sampled_from([*(text for text, _ in ODD_NAMES), *ODD_LOOK_ALIKES, *LINES_BELOW, "\n", " "])))
+def test_redacting_such_a_text_again_changes_nothing(pieces: list[str]) -> None:
+    once = redact("".join(pieces).replace("‹", "").replace("›", "")).text
+
+    assert redact(once) == Redacted(text=once)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "://a:b#", "://a:#@", "://a:/@b@", f"://{MIXED}", "://aB1c1", "password:\n", "password:\n\n", "the password:\n",
+        "a a a a a password:\n", "token:\n```\n", "passphrase: ab ", "passphrase: correct horse ", ";password=a ",
+        "password=a ", "password = a;", "ｐａｓｓ", "p\u0430ss", "pass\u200b", "\u200b", "***password:*** ", "***",
+        "password!=", "curl \\\n", "curl \\\n -u ", "docker login \\\n", "mysql \\\n -p ", "pw = a.", "pw=a.width.",
+    ],
+)  # fmt: skip
+def test_no_repetition_makes_them_slower_than_linear(unit: str) -> None:
+    assert grows_linearly(on_repeated(redact, unit, ending=" password is token="), largest=24_000)
