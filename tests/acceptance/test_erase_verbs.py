@@ -13,10 +13,13 @@ import anyio
 import asyncpg
 import pytest
 
-from hermes_memory import Caller, Origin, Settings, Target, Theme, open_memory
+from hermes_memory import Caller, NotVisible, Origin, Settings, Target, Theme, open_memory
+from hermes_memory.adapters.postgres.administrator import administrator
+from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.bootstrap.verification import verify_history
 from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
+from hermes_memory.domain.erasure import WholeSubject
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import eventually
 from tests.support.command import Ran, in_process
@@ -352,6 +355,24 @@ def test_what_an_agent_has_made_ahead_does_not_show_what_was_erased(
     assert "8841" in str(answer["hits"])
     assert "8841" not in shown
     assert again["hits"] == []
+
+
+@pytest.mark.usefixtures("served")
+async def test_a_process_that_runs_explains_no_answer_that_it_gave_before_an_erasure(database: Installation) -> None:
+    async with open_memory(Settings()) as memory, administrator(database.admin_dsn) as opened:
+        ana = memory.subject_for("whatsapp", PHONE)
+        talk = memory.view("support", session="s1", subject=ana)
+        await talk.remember("the dog is ill")
+        assert await memory.settled(timeout=60)
+        before = (await talk.recall(f"my visit to the {TEST_WORDS} clinic")).trace_id
+        told = await talk.explain(before)
+        await PostgresEraser(opened).erase(WholeSubject(subject=ana))
+        with pytest.raises(NotVisible):
+            await talk.explain(before)
+        after = await talk.explain((await talk.recall("which clinic?")).trace_id)
+
+    assert TEST_WORDS[:4] in " ".join(word.lexeme for word in told.words)
+    assert [word.lexeme for word in after.words] == ["clinic"]
 
 
 def test_the_embedded_database_needs_no_login_to_erase_in(

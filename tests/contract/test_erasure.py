@@ -132,6 +132,7 @@ async def world(database: Installation, store: PostgresStore) -> dict[str, RowId
             add("annagone", ANA_DIRECTLY),
             remove(by_content("annagone"), ANA_DIRECTLY),
             delegated(TALKING, "talky task"),
+            delegated(DESK, "ask for the other number", child=SUPPORT),
             delegated(ELSEWHERE, "other task"),
         ]
     )
@@ -146,8 +147,8 @@ async def world(database: Installation, store: PostgresStore) -> dict[str, RowId
     return {name: outcome.row for name, outcome in zip(names, made, strict=True) if outcome.row}
 
 
-def delegated(caller: Caller, task: str) -> RecordDelegation:
-    return RecordDelegation(stamp=stamp(caller), child_session=None, child_theme=None, task=task, result="done")
+def delegated(caller: Caller, task: str, *, child: Theme | None = None) -> RecordDelegation:
+    return RecordDelegation(stamp=stamp(caller), child_session=None, child_theme=child, task=task, result="done")
 
 
 async def flaws(database: Installation, heads: Sequence[Head] = ()) -> list[Flaw]:
@@ -194,7 +195,7 @@ async def test_exactly_what_was_named_goes_from_every_table(database: Installati
     gone = {table: sorted(set(found) - set(after[table])) for table, found in before.items()}
     come = {table: sorted(set(found) - set(before[table])) for table, found in after.items()}
     assert {table for table, found in come.items() if found} <= {
-        *("history", "memory_maintenance_log"),
+        *("history", "memory_maintenance_log", "installation"),
         *(("term_blocks", "sessions", "conversations") if case.startswith("session") else ()),
         *(("term_blocks",) if case == "entry" else ()),
     }
@@ -204,6 +205,50 @@ async def test_exactly_what_was_named_goes_from_every_table(database: Installati
     if case != "theme":
         # What was said in the talk about an entry of others goes with that entry's history, and the entry stays.
         assert holding(gone | {"history": []}, "other number", "plain decision again") == []
+
+
+ON_RECORD: Final = {"history", "seals", "memory_maintenance_log"}
+"""Where the names of erased themes stay: what has proved a history, and what operators did."""
+
+
+async def test_a_theme_that_was_erased_is_named_on_record_alone(database: Installation) -> None:
+    zebra = Theme("zebra-desk")
+    there = Caller(theme=zebra, session=TALK)
+    async with database.store() as store, eraser_of(database) as eraser:
+        await world(database, store)
+        await store.delivery.apply(
+            [
+                *(add("zebracode is 4711", there), add("plan", there), replace(by_content("plan"), "plan two", there)),
+                record(said("zebra says hello"), said("and again"), caller=there),
+                *(delegated(there, "asked nobody"), delegated(DESK, "ask zebra-desk", child=zebra)),
+                delegated(ANA_DIRECTLY, "annazebra asks", child=zebra),
+            ]
+        )
+        await sealed(store)
+        async with administrator(database.admin_dsn) as opened:
+            granting = PostgresGranting(opened)
+            for grant in (
+                *(Grant(reader=zebra, source=SUPPORT), Grant(reader=MARKETING, source=zebra)),
+                Grant(reader=ANA, source=zebra),
+            ):
+                await granting.add(grant)
+        before = await everything(database)
+        foretold = await eraser.count(WholeTheme(theme=zebra))
+        done = await eraser.erase(WholeTheme(theme=zebra))
+        after = await everything(database)
+        shown = await database.rows("select v::text from hermes_memory.v_agent_memory v")
+
+    named = {table for table, rows in before.items() if any(zebra in row for row in rows)}
+    assert named >= {
+        *("memory_entries", "conversations", "sessions", "memory_agent_edges", "memory_agents", "theme_grants"),
+        *("term_blocks", "embedding_jobs", "inbox"),
+    }
+    assert {table for table, rows in after.items() if any(zebra in row for row in rows)} <= ON_RECORD
+    assert (foretold["delegations"], foretold["grants"]) == (3, 3)
+    assert {name: done.counts[name] for name in foretold} == dict(foretold)
+    assert {proof.remaining for proof in done.proofs} == {0}
+    assert not any(zebra in str(row) for row in shown)
+    assert holding(after, "other task") == holding(before, "other task")
 
 
 STATISTICS: Final = (

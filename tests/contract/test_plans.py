@@ -184,6 +184,7 @@ async def _reads(store: PostgresStore) -> None:
     await reader.private_copies(HOME, [(Target.MEMORY, "first note")], timeout=PATIENCE)
     await reader.with_content(DESK, "second note", timeout=PATIENCE)
     await reader.themes(DESK, timeout=PATIENCE)
+    await reader.erased_ago(timeout=PATIENCE)
     await PostgresPeople(store.pool).others(ANA, timeout=PATIENCE)
     moment, row = datetime(2024, 1, 2, tzinfo=UTC), RowId(uuid4())
     for scope in SCOPES:

@@ -219,6 +219,10 @@ class FaultyReader:
         await self.reading.meet()
         return await self._reader.private_copies(source, contents, timeout=timeout)
 
+    async def erased_ago(self, *, timeout: float) -> float | None:
+        await self.reading.meet()
+        return await self._reader.erased_ago(timeout=timeout)
+
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         await self.reading.meet()
         return await self._reader.themes(caller, timeout=timeout)

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import pytest
 from tests.contract.test_store_inmemory import Levers
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.erase import COMPANIONS, LINKED, READ, SHARED, UNLOOKED, UNUSABLE, Erasing
-from hermes_memory.domain.erasure import Erasure, WholeSession, WholeSubject
+from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
+from hermes_memory.application.erase import COMPANIONS, LINKED, REACHING, READ, SHARED, UNLOOKED, UNUSABLE, Erasing
+from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeSubject, WholeTheme
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import Caller, SessionId, Subject
-from hermes_memory.ports.spool import Kept
-from hermes_memory.testing.making import ANA, DESK, MARKETING, add, by_content, next_moment, record, replace, said
+from hermes_memory.domain.operations import Operation
+from hermes_memory.ports.spool import Kept, Spool
+from hermes_memory.testing.making import (
+    ANA,
+    BEN,
+    DESK,
+    MARKETING,
+    PLENTY,
+    SALES_DESK,
+    add,
+    by_content,
+    by_substring,
+    next_moment,
+    record,
+    remove,
+    replace,
+    said,
+)
 
 TALK: Final = SessionId("talk")
 WITH_ANA: Final = Caller(theme=MARKETING, subject=ANA, session=TALK)
@@ -58,6 +76,92 @@ async def test_whoever_is_one_person_with_the_subject_named_goes_too_also_from_t
     assert [COMPANIONS.format(1) in each.notes for each in told] == [True, True]
     assert told[1].complete
     assert not any((await erasing.preview(WholeSubject(subject=clara))).counts.values())
+
+
+@pytest.fixture(params=["in memory", "in files"])
+def spool(request: pytest.FixtureRequest, tmp_path: Path) -> Spool:
+    return (
+        InMemorySpool()
+        if request.param == "in memory"
+        else SqliteSpool(directory=tmp_path, destination="0123456789abcdef", synchronous="NORMAL")
+    )
+
+
+def keep(spool: Spool, waiting: Sequence[Operation], dead: Sequence[Operation]) -> None:
+    for operation in (*waiting, *dead):
+        spool.put(operation)
+    for operation in dead:
+        spool.bury(operation.stamp.operation, "refused")
+
+
+def bodies(spool: Spool) -> dict[object, bytes]:
+    return {kept.id: kept.body for kept in spool.kept(PLENTY)}
+
+
+def like(text: str, caller: Caller) -> list[Operation]:
+    """Return what a caller may write in the words of a text, or to change it."""
+    return [
+        add(text, caller),
+        replace(by_substring(text[1:-1]), "coffee", caller, upsert=True),
+        replace(by_content("water"), text, caller),
+        remove(by_content(text), caller),
+    ]
+
+
+async def test_of_an_entry_only_writes_of_its_own_theme_and_subject_are_dropped_and_others_stay_to_the_byte(
+    spool: Spool,
+) -> None:
+    store = Levers().store
+    erasing = Erasing(store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    with_ben = Caller(theme=MARKETING, subject=BEN, session=TALK)
+    her_sales = Caller(theme=SALES_DESK.theme, subject=ANA, session=TALK)
+    (made,) = await store.delivery.apply([add("tea at four", WITH_ANA)])
+    assert made.row is not None
+    others = (with_ben, her_sales, SALES_DESK, DESK)
+    keep(spool, *([each for caller in others for each in like("tea at four", caller)] for _ in ("waiting", "dead")))
+    theirs = bodies(spool)
+    keep(spool, like("tea at four", WITH_ANA), like("tea at four", WITH_ANA))
+    foretold = await erasing.preview(OneEntry(row=made.row))
+    done = await erasing.execute(OneEntry(row=made.row))
+    left = bodies(spool)
+    spool.close()
+
+    assert (foretold.counts["waiting"], foretold.counts["dead"]) == (4, 4)
+    assert (done.counts["waiting"], done.counts["dead"]) == (4, 4)
+    assert left == theirs
+    assert done.complete
+
+
+async def test_a_certificate_tells_of_what_somebody_wrote_that_may_mean_an_entry_of_everybody(spool: Spool) -> None:
+    store = Levers().store
+    erasing = Erasing(store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    (made,) = await store.delivery.apply([add("tea at four")])
+    assert made.row is not None
+    keep(spool, like("tea at four", WITH_ANA), [])
+    notes = await notes_of(erasing, OneEntry(row=made.row))
+    left = bodies(spool)
+    spool.close()
+
+    assert [REACHING.format(2) in told for told in notes] == [True, True]
+    assert len(left) == 4
+
+
+@pytest.mark.parametrize("erasure", [WholeTheme(theme=MARKETING), WholeSession(session=TALK, theme=MARKETING)])
+async def test_of_a_theme_and_of_a_conversation_in_it_nothing_of_another_theme_is_dropped(
+    spool: Spool, erasure: Erasure
+) -> None:
+    store = Levers().store
+    erasing = Erasing(store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    her_sales = Caller(theme=SALES_DESK.theme, subject=ANA, session=TALK)
+    keep(spool, like("tea at four", her_sales), like("tea at four", SALES_DESK))
+    theirs = bodies(spool)
+    keep(spool, like("tea at four", WITH_ANA), like("tea at four", WITH_ANA))
+    done = await erasing.execute(erasure)
+    left = bodies(spool)
+    spool.close()
+
+    assert (done.counts["waiting"], done.counts["dead"]) == (4, 4)
+    assert left == theirs
 
 
 class ReadSpool(InMemorySpool):

@@ -11,25 +11,28 @@ from hermes_memory.domain.contacts import ContactKind
 from hermes_memory.domain.erasure import (
     Erasure,
     OneEntry,
+    Told,
     WholeSession,
     WholeSubject,
     WholeTheme,
     concerns,
     entry_named,
     links,
+    reaches,
     session_named,
     theme_named,
     title,
 )
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import Caller, OperationId, SessionId, Theme
-from hermes_memory.domain.operations import ById, Operation, RecordDelegation, row_id
+from hermes_memory.domain.model import Caller, OperationId, SessionId, Subject, Target, Theme
+from hermes_memory.domain.operations import ById, BySubstring, Operation, RecordDelegation, row_id
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.domain.subject_keys import named_by_key, subject_of_key
 from hermes_memory.domain.subjects import subject_for
 from hermes_memory.testing.making import (
     ANA,
     ANA_DIRECTLY,
+    BEN,
     DESK,
     DESK_WITH_ANA,
     MARKETING,
@@ -88,6 +91,10 @@ def test_a_title_tells_nobody_who_a_subject_or_a_session_is() -> None:
     assert title(WholeTheme(theme=MARKETING)) == ("theme", "marketing")
 
 
+def told(*texts: str, subject: Subject | None = None, target: Target | None = Target.MEMORY) -> frozenset[Told]:
+    return frozenset(Told(theme=MARKETING, subject=subject, target=target, text=text) for text in texts)
+
+
 def test_writes_that_wait_belong_to_what_names_their_caller() -> None:
     hers, desk = add("tea", DESK_WITH_ANA), add("launch", DESK)
     talk = record(said("hello"), caller=Caller(theme=MARKETING, session=SessionId("s9")))
@@ -134,10 +141,75 @@ def test_a_write_of_a_conversation_that_the_erased_one_started_is_not_of_it_and_
     assert not links(asked[0], inside)
 
 
+def test_what_waits_of_a_task_that_another_theme_gave_belongs_to_the_theme_and_the_session_that_did_it() -> None:
+    child = SessionId("s9")
+    asked = RecordDelegation(
+        stamp=stamp(SALES_DESK), child_session=child, child_theme=MARKETING, task="ask about Zebra", result="4711"
+    )
+    chosen: list[Erasure] = [
+        WholeTheme(theme=MARKETING),
+        WholeTheme(theme=SALES_DESK.theme),
+        WholeSession(session=child, theme=MARKETING),
+        WholeSession(session=child, theme=SALES_DESK.theme),
+        WholeTheme(theme=Theme("support")),
+        WholeSession(session=child, theme=Theme("support")),
+        WholeSession(session=MORNING, theme=MARKETING),
+    ]
+
+    assert [concerns(erasure, asked) for erasure in chosen] == [True, True, True, True, False, False, False]
+
+
+def test_a_write_of_another_person_or_theme_in_the_words_of_an_entry_is_theirs() -> None:
+    erasure, texts = OneEntry(row=row_id(add("tea").stamp.operation)), told("tea", "green tea", subject=ANA)
+    with_ben = Caller(theme=MARKETING, subject=BEN, session=MORNING)
+    elsewhere = Caller(theme=SALES_DESK.theme, subject=ANA, session=MORNING)
+    callers = [DESK_WITH_ANA, with_ben, elsewhere, DESK, SALES_DESK]
+    found = [
+        [
+            concerns(erasure, each, texts)
+            for each in (
+                add("tea", caller),
+                replace(by_substring("tea"), "coffee", caller, upsert=True),
+                remove(by_content("green tea"), caller),
+                replace(by_content("water"), "tea", caller),
+            )
+        ]
+        for caller in callers
+    ]
+
+    assert found == [[True] * 4, *([[False] * 4] * 4)]
+    assert not any(reaches(erasure, remove(by_content("tea"), caller), texts) for caller in callers)
+
+
+def test_a_part_of_a_text_selects_in_its_own_target_alone() -> None:
+    erasure = OneEntry(row=row_id(add("tea").stamp.operation))
+    selecting = remove(BySubstring(target=Target.USER, text="tea"))
+
+    assert [concerns(erasure, selecting, told("green tea", target=target)) for target in (*Target, None)] == [
+        target is Target.USER for target in (*Target, None)
+    ]
+
+
+def test_a_write_of_somebody_that_may_mean_an_entry_of_everybody_is_told_of_and_stays() -> None:
+    erasure, texts = OneEntry(row=row_id(add("tea").stamp.operation)), told("green tea")
+    writes: list[Operation] = [
+        replace(by_substring("tea"), "coffee", DESK_WITH_ANA),
+        remove(by_content("green tea"), DESK_WITH_ANA),
+        add("green tea", DESK_WITH_ANA),
+        remove(by_content("water"), DESK_WITH_ANA),
+        remove(by_content("green tea"), SALES_DESK),
+        remove(by_content("green tea"), DESK),
+    ]
+
+    assert [reaches(erasure, each, texts) for each in writes] == [True, True, False, False, False, False]
+    assert [concerns(erasure, each, texts) for each in writes] == [False, False, False, False, False, True]
+    assert not reaches(WholeTheme(theme=MARKETING), writes[0], texts)
+
+
 def test_a_write_is_about_an_entry_that_it_makes_names_or_repeats() -> None:
     making = add("the code is 8841")
     row = row_id(making.stamp.operation)
-    erasure, texts = OneEntry(row=row), frozenset({"the code is 8841", "the code was 1234"})
+    erasure, texts = OneEntry(row=row), told("the code is 8841", "the code was 1234")
     about: list[Operation] = [
         making,
         replace(ById(id=row), "anything"),

@@ -15,6 +15,7 @@ from hermes_memory.application import legs
 from hermes_memory.application.answers import Fate
 from hermes_memory.application.explanation import Explanation, Verdict
 from hermes_memory.application.view import View
+from hermes_memory.domain.erasure import OneEntry, WholeSession, WholeSubject, WholeTheme
 from hermes_memory.domain.errors import InvalidInput, NotVisible, StoreUnavailable
 from hermes_memory.domain.fusion import Fusion, score_of
 from hermes_memory.domain.model import Caller, Kind, ReadPolicy, RowId, TraceId
@@ -22,9 +23,11 @@ from hermes_memory.domain.operations import ById, Operation
 from hermes_memory.domain.ranking import RankingPolicy
 from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.testing.making import (
+    ANA,
     DESK,
     DESK_WITH_ANA,
     EVENING,
+    MARKETING,
     MORNING,
     SALES_DESK,
     add,
@@ -387,9 +390,47 @@ async def test_only_as_many_candidates_are_read_as_wanted_and_the_rest_are_count
     before = bench.reader.reading.calls
     told = await view.explain(answer, rows=1)
 
-    assert (len(told.verdicts), told.left_out, bench.reader.reading.calls - before) == (1, 2, 1)
+    asked_whether_anything_was_erased = 1
+    assert (len(told.verdicts), told.left_out) == (1, 2)
+    assert bench.reader.reading.calls - before == 1 + asked_whether_anything_was_erased
     with pytest.raises(InvalidInput):
         await view.explain(answer, rows=0)
+
+
+async def test_what_was_asked_before_an_erasure_is_explained_no_more(bench: Bench) -> None:
+    (row,) = await bench.hold(add(VAULT, DESK_WITH_ANA))
+    before = [await bench.answer("which zebra clinic?", caller) for caller in (DESK_WITH_ANA, DESK)]
+    await bench.view(DESK_WITH_ANA).explain(before[0])
+    for erasure in (
+        WholeSubject(subject=ANA),
+        WholeTheme(theme=MARKETING),
+        WholeSession(session=MORNING),
+        OneEntry(row=row),
+    ):
+        await bench.store.eraser.erase(erasure)
+        for answer, caller in zip(before, (DESK_WITH_ANA, DESK), strict=True):
+            with pytest.raises(NotVisible, match="no such answer"):
+                await bench.view(caller).explain(answer)
+            with pytest.raises(NotVisible, match="no such answer"):
+                await bench.view(caller).why(answer, row)
+        before = [await bench.answer("which zebra clinic?", caller) for caller in (DESK_WITH_ANA, DESK)]
+
+        assert (await bench.view(DESK_WITH_ANA).explain(before[0])).id == before[0]
+
+
+async def test_what_was_being_asked_while_something_was_erased_is_explained_no_more(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench.hold(add(VAULT, DESK_WITH_ANA))
+
+    async def erase() -> None:
+        await bench.store.eraser.erase(WholeSubject(subject=ANA))
+
+    monkeypatch.setattr(bench.search.text, "meet", erase)
+    answer = await bench.answer("which zebra clinic?", DESK_WITH_ANA)
+
+    with pytest.raises(NotVisible, match="no such answer"):
+        await bench.view(DESK_WITH_ANA).explain(answer)
 
 
 async def test_without_the_database_nothing_is_explained(bench: Bench) -> None:

@@ -57,6 +57,7 @@ async def test_a_guarded_reader_learns_from_each_failure_and_asks_nothing_while_
         lambda reader: reader.private_copies(HOME, [], timeout=GUARD),
         lambda reader: reader.themes(DESK, timeout=GUARD),
         lambda reader: reader.standing(DESK, [], timeout=GUARD),
+        lambda reader: reader.erased_ago(timeout=GUARD),
     ]
     for call in calls:
         bench = Bench()

@@ -11,7 +11,17 @@ from typing import Final
 
 from hermes_memory.application.spool_desk import drop, walk
 from hermes_memory.application.worker import Worker
-from hermes_memory.domain.erasure import Certificate, Erasure, Proof, WholeSubject, concerns, links, title
+from hermes_memory.domain.erasure import (
+    Certificate,
+    Erasure,
+    Proof,
+    Told,
+    WholeSubject,
+    concerns,
+    links,
+    reaches,
+    title,
+)
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.domain.model import OperationId
 from hermes_memory.ports.erasure import Eraser
@@ -35,6 +45,10 @@ SHARED: Final = (
 LINKED: Final = (
     "{} writes that wait come from conversations that the erased one started, and write its id back when they are"
     " delivered: run it again when nothing waits"
+)
+REACHING: Final = (
+    "{} writes that wait in talk with somebody select a memory by a text of this one: it may be one of their own, so"
+    " they are delivered, and find this one no more"
 )
 UNREADABLE: Final = (
     "{} writes in the spool cannot be read, so nobody can tell whose they are: see `hermes-memory spool`"
@@ -62,15 +76,16 @@ UNUSABLE: Final = "of a spool that could not be used: {}"
 
 @dataclass(slots=True, kw_only=True)
 class _Found:
-    """What the spools keep of it; how many writes nobody can read, and how many only name it as their origin."""
+    """What the spools keep of it, and how many writes stay: unreadable, of its origin, or naming a text of it."""
 
     kept: Mapping[str, list[OperationId]] = field(default_factory=lambda: {"waiting": [], "dead": []})
     unreadable: int = 0
     linked: int = 0
+    reaching: int = 0
 
     @property
     def notes(self) -> tuple[tuple[str, int], ...]:
-        return (LINKED, self.linked), (UNREADABLE, self.unreadable)
+        return (LINKED, self.linked), (REACHING, self.reaching), (UNREADABLE, self.unreadable)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -191,17 +206,17 @@ class Erasing:
             (SHARED, await self._eraser.shared(erasure)),
         )
 
-    def _found(self, erasure: Erasure, texts: frozenset[str]) -> _Found:
+    def _found(self, erasure: Erasure, texts: frozenset[Told]) -> _Found:
         """Look through the spools."""
         found = _Found()
         for spool in self._spools:
             _look(spool, erasure, texts, found)
         return found
 
-    def _dropped(self, erasure: Erasure, texts: frozenset[str]) -> Counter[str]:
+    def _dropped(self, erasure: Erasure, texts: frozenset[Told]) -> Counter[str]:
         return sum((_drop(spool, erasure, texts) for spool in self._spools), Counter())
 
-    def _after(self, erasure: Erasure, texts: frozenset[str]) -> _After:
+    def _after(self, erasure: Erasure, texts: frozenset[Told]) -> _After:
         """Drop what came meanwhile, look for what is left, and leave nothing of what was dropped in the files."""
         after = _After()
         for spool in self._spools:
@@ -223,7 +238,7 @@ class Erasing:
         return (*(note.format(number) for note, number in counted if number), ELSEWHERE, HANDED_OVER, BACKUPS)
 
 
-def _look(spool: Spool, erasure: Erasure, texts: frozenset[str], found: _Found) -> None:
+def _look(spool: Spool, erasure: Erasure, texts: frozenset[Told], found: _Found) -> None:
     """Add what a spool keeps to what was found."""
     for kept in walk(spool):
         if kept.operation is None:
@@ -232,9 +247,10 @@ def _look(spool: Spool, erasure: Erasure, texts: frozenset[str], found: _Found) 
             found.kept["waiting" if kept.buried_at is None else "dead"].append(kept.id)
         else:
             found.linked += links(erasure, kept.operation)
+            found.reaching += reaches(erasure, kept.operation, texts)
 
 
-def _drop(spool: Spool, erasure: Erasure, texts: frozenset[str]) -> Counter[str]:
+def _drop(spool: Spool, erasure: Erasure, texts: frozenset[Told]) -> Counter[str]:
     """Drop what a spool keeps of it; return how much."""
     found = _Found()
     _look(spool, erasure, texts, found)

@@ -1,7 +1,8 @@
 """Explaining an answer afterwards: how it came about, and why a memory is or is not in it.
 
 What is remembered of an answer names no content. Whatever is told of a memory is read anew, through the ordinary read
-on behalf of who asks, so that nobody learns by an explanation what no read would show any more.
+on behalf of who asks, so that nobody learns by an explanation what no read would show any more. The words of a question
+are its asker's own, and go when anything is erased: of whom they tell is not known here.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Explainer:
 
     async def explain(self, caller: Caller, answer: TraceId, *, rows: int, timeout: float) -> Explanation:
         """Tell how an answer came about, with its `rows` best candidates as they are now."""
-        trace, deadline = self._trace(caller, answer), anyio.current_time() + timeout
+        deadline = anyio.current_time() + timeout
+        trace = await self._trace(caller, answer, deadline)
         verdicts = []
         for placed in trace.placed[:rows]:
             row = await self._reader.get(caller, placed.row, timeout=_left(deadline))
@@ -58,7 +60,8 @@ class Explainer:
 
     async def why(self, caller: Caller, answer: TraceId, row: RowId, *, timeout: float) -> Verdict:
         """Tell why a memory is in an answer, or is not."""
-        trace, deadline = self._trace(caller, answer), anyio.current_time() + timeout
+        deadline = anyio.current_time() + timeout
+        trace = await self._trace(caller, answer, deadline)
         found = await self._reader.get(caller, row, timeout=_left(deadline))
         if verdict := judged(trace, row):
             return as_now(verdict, found, trace)
@@ -66,7 +69,11 @@ class Explainer:
             return Verdict(id=row, fate=Fate.UNKNOWN, because=NO_SUCH_MEMORY)
         return replace(await self._missing(caller, trace, found, deadline), row=found)
 
-    def _trace(self, caller: Caller, answer: TraceId) -> Trace:
+    async def _trace(self, caller: Caller, answer: TraceId, deadline: float) -> Trace:
+        if self._recall.trace(answer, caller):
+            ago = await self._reader.erased_ago(timeout=_left(deadline))
+            if ago is not None:
+                self._recall.forget_traces(ago)
         if found := self._recall.trace(answer, caller):
             return found
         raise NotVisible("no such answer is remembered")

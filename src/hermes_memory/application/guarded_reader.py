@@ -50,6 +50,11 @@ class GuardedReader:
         async with self._breaker.awaited(timeout=timeout) as left:
             return await self._reader.private_copies(source, contents, timeout=left)
 
+    async def erased_ago(self, *, timeout: float) -> float | None:
+        """Return how long ago something was erased; see `Reader.erased_ago`."""
+        async with self._breaker.awaited(timeout=timeout) as left:
+            return await self._reader.erased_ago(timeout=left)
+
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         """List the readable themes; see `Reader.themes`."""
         async with self._breaker.awaited(timeout=timeout) as left:

@@ -79,11 +79,15 @@ class Recall:
         statistics = gathered.statistics()
         ranked = self._rank(request, statistics, gathered)
         gathered.timings["total"] = time.monotonic() - started
-        return self._answer(request, statistics, ranked, gathered), gathered.problems
+        return self._answer(request, statistics, ranked, gathered, started), gathered.problems
 
     def trace(self, trace: TraceId, caller: Caller) -> Trace | None:
         """Return how a recent answer to a caller came about, None when none is remembered for it."""
         return self._traces.find(trace, caller)
+
+    def forget_traces(self, seconds: float) -> None:
+        """Forget how the answers to questions came about that were asked `seconds` ago, or before."""
+        self._traces.forget(seconds)
 
     def note_shown(self, trace: TraceId, caller: Caller, shown: int) -> None:
         """Note, for the explanation, that of an answer's hits only the first `shown` had room to be shown."""
@@ -97,7 +101,12 @@ class Recall:
         )
 
     def _answer(
-        self, request: RecallRequest, statistics: QueryStatistics, ranked: Sequence[Ranked], gathered: Gathered
+        self,
+        request: RecallRequest,
+        statistics: QueryStatistics,
+        ranked: Sequence[Ranked],
+        gathered: Gathered,
+        started: float,
     ) -> RecallResult:
         by_scores = self._ranking.fusion is Fusion.SCORES
         floor = floor_for(request, statistics.lexemes) if by_scores else 0.0
@@ -127,7 +136,8 @@ class Recall:
                 near=None if gathered.near is None else _packed(gathered.near),
                 cosines=PackedScores(cosines, cosines.values()),
                 placed=PackedPlaces.of(ranked, fates, gathered.withheld),
-            )
+            ),
+            took=time.monotonic() - started,
         )
         return RecallResult(hits=tuple(hits), degraded=trace.problems, trace_id=trace.id)
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hermes_memory.application.answers import Fate, RecallRequest, Trace
 from hermes_memory.application.packed import PackedTrace
 from hermes_memory.domain.fusion import Candidate, Ranked
 from hermes_memory.domain.model import Caller, RowId, TraceId, Turn
 from hermes_memory.domain.trust import shown_unasked
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A moment by both clocks: one stands still while the machine sleeps, and the other may be set back."""
+
+    steady: float
+    wall: float
+
+    @property
+    def age(self) -> float:
+        """The seconds since then."""
+        return max(time.monotonic() - self.steady, time.time() - self.wall)
 
 
 class Traces:
@@ -22,16 +36,22 @@ class Traces:
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
-        self._traces: OrderedDict[TraceId, PackedTrace] = OrderedDict()
+        self._traces: OrderedDict[TraceId, tuple[_Asked, PackedTrace]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._traces)
 
-    def remember(self, trace: PackedTrace) -> None:
-        """Keep a trace, in place of the oldest when there are too many."""
-        self._traces[trace.head.id] = trace
+    def remember(self, trace: PackedTrace, *, took: float) -> None:
+        """Keep a trace of a question asked `took` seconds ago, in place of the oldest when there are too many."""
+        asked = _Asked(time.monotonic() - took, time.time() - took)
+        self._traces[trace.head.id] = asked, trace
         while len(self._traces) > self._kept:
             self._traces.popitem(last=False)
+
+    def forget(self, seconds: float) -> None:
+        """Forget the traces of questions that were asked `seconds` ago, or before."""
+        for trace in [trace for trace, (asked, _) in self._traces.items() if asked.age >= seconds]:
+            del self._traces[trace]
 
     def find(self, trace: TraceId, caller: Caller) -> Trace | None:
         """Return a trace of the caller's own; None when it is somebody else's, forgotten, or never was.
@@ -45,10 +65,11 @@ class Traces:
         """Note that of the hits only the first `shown` had room where they were shown."""
         if found := self._of(trace, caller):
             fates = tuple(_within_budget(found.placed.fates, shown))
-            self._traces[trace] = replace(found, placed=replace(found.placed, fates=fates))
+            asked, _ = self._traces[trace]
+            self._traces[trace] = asked, replace(found, placed=replace(found.placed, fates=fates))
 
     def _of(self, trace: TraceId, caller: Caller) -> PackedTrace | None:
-        found = self._traces.get(trace)
+        _, found = self._traces.get(trace, (None, None))
         asked = found and found.head.caller
         return found if asked and (asked.theme, asked.subject) == (caller.theme, caller.subject) else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias, assert_never
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import RESERVED_SCOPES, RowId, SessionId, Subject, Theme
+from hermes_memory.domain.model import RESERVED_SCOPES, RowId, SessionId, Subject, Target, Theme
 from hermes_memory.domain.operations import (
     AddEntry,
     ByContent,
@@ -22,6 +22,7 @@ from hermes_memory.domain.operations import (
     RecordTurns,
     RemoveEntry,
     ReplaceEntry,
+    Selector,
     row_id,
 )
 from hermes_memory.domain.sessions import SessionNames, session_name
@@ -82,6 +83,20 @@ class OneEntry:
 
 
 Erasure: TypeAlias = WholeSubject | WholeTheme | WholeSession | OneEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A text that the one entry says, or said before, and whose it was then.
+
+    Attributes:
+        target: None of what was said and forgotten, which no selector finds by its text.
+    """
+
+    theme: Theme
+    subject: Subject | None
+    target: Target | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,22 +205,24 @@ def _shown(theme: Theme) -> str:
     return theme if recognise(theme) is None else _A_CONTACT
 
 
-def concerns(erasure: Erasure, operation: Operation, texts: frozenset[str] = frozenset()) -> bool:
+def concerns(erasure: Erasure, operation: Operation, texts: frozenset[Told] = frozenset()) -> bool:
     """Tell whether an accepted write that was not delivered belongs to what is erased.
 
     Args:
-        texts: What the one entry says, and said before: a write with one of them is about it.
+        texts: What the one entry says, and said before: a write with one of them is about it when it is of the same
+            theme and subject. What others wrote in the same words is theirs.
     """
     caller = operation.stamp.caller
     match erasure:
         case WholeSubject():
             return caller.subject in erasure.subjects
         case WholeTheme():
-            return caller.theme == erasure.theme
+            child = isinstance(operation, RecordDelegation) and operation.child_theme == erasure.theme
+            return caller.theme == erasure.theme or child
         case WholeSession():
-            inside = erasure.theme in {None, caller.theme}
-            child = isinstance(operation, RecordDelegation) and operation.child_session in erasure.names
-            return inside and (caller.session in erasure.names or child)
+            if isinstance(operation, RecordDelegation) and operation.child_session in erasure.names:
+                return erasure.theme in {None, caller.theme, operation.child_theme}
+            return erasure.theme in {None, caller.theme} and caller.session in erasure.names
         case OneEntry():
             return _is_about(operation, erasure.row, texts)
         case _:
@@ -226,18 +243,43 @@ def links(erasure: Erasure, operation: Operation) -> bool:
     )
 
 
-def _is_about(operation: Operation, row: RowId, texts: frozenset[str]) -> bool:
+def reaches(erasure: Erasure, operation: Operation, texts: frozenset[Told]) -> bool:
+    """Tell whether somebody's write may mean the one entry, which is everybody's, by one of its texts.
+
+    It may as well mean a memory of their own, so it is delivered, and finds the entry no more.
+    """
+    if not isinstance(erasure, OneEntry) or not isinstance(operation, ReplaceEntry | RemoveEntry):
+        return False
+    caller = operation.stamp.caller
+    shared = [told for told in texts if told.theme == caller.theme and told.subject is None]
+    return _selects(operation.selector, shared) and not concerns(erasure, operation, texts)
+
+
+def _is_about(operation: Operation, row: RowId, texts: frozenset[Told]) -> bool:
     if not isinstance(operation, AddEntry | ReplaceEntry | RemoveEntry):
         return False
     if row_id(operation.stamp.operation) == row:
         return True
-    content = None if isinstance(operation, RemoveEntry) else operation.content
     selector = None if isinstance(operation, AddEntry) else operation.selector
     if isinstance(selector, ById) and selector.id == row:
         return True
-    selected = selector.content if isinstance(selector, ByContent) else None
-    part = selector.text if isinstance(selector, BySubstring) else None
-    return content in texts or selected in texts or any(part is not None and part in text for text in texts)
+    caller = operation.stamp.caller
+    own = [told for told in texts if (told.theme, told.subject) == (caller.theme, caller.subject)]
+    content = None if isinstance(operation, RemoveEntry) else operation.content
+    return any(told.text == content for told in own) or (selector is not None and _selects(selector, own))
+
+
+def _selects(selector: Selector, texts: Iterable[Told]) -> bool:
+    """Tell whether a selector names one of these texts, or a part of one that it would find."""
+    match selector:
+        case ById():
+            return False
+        case ByContent():
+            return any(told.text == selector.content for told in texts)
+        case BySubstring():
+            return any(told.target is selector.target and selector.text in told.text for told in texts)
+        case _:
+            assert_never(selector)
 
 
 def _require_exact(name: str, what: str) -> None:

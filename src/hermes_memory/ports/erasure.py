@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from hermes_memory.domain.erasure import Erasure, Proof
+from hermes_memory.domain.erasure import Erasure, Proof, Told
 from hermes_memory.domain.model import Subject
 
 
@@ -54,8 +54,11 @@ class Eraser(Protocol):
         """
         ...
 
-    async def texts(self, erasure: Erasure) -> frozenset[str]:
-        """Return what the one entry to be erased says and said before; nothing for what is more than an entry."""
+    async def texts(self, erasure: Erasure) -> frozenset[Told]:
+        """Return what the one entry to be erased says and said before; nothing for what is more than an entry.
+
+        Each with the theme, the subject and the target that it had when it said so.
+        """
         ...
 
     async def settle(self, timeout: float) -> bool:

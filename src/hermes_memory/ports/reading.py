@@ -224,6 +224,10 @@ class Reader(Protocol):
         """
         ...
 
+    async def erased_ago(self, *, timeout: float) -> float | None:
+        """Return how many seconds ago something was erased last, whatever it was; None when nothing ever was."""
+        ...
+
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         """List the themes with something in them that the caller may read, sinks apart, in the order of code points."""
         ...

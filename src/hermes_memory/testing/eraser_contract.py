@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import uuid4
 
-from hermes_memory.domain.erasure import OneEntry, WholeSession, WholeSubject, WholeTheme
-from hermes_memory.domain.model import Caller, RowId, SessionId, Subject
-from hermes_memory.domain.operations import ById
+from hermes_memory.domain.erasure import OneEntry, Told, WholeSession, WholeSubject, WholeTheme
+from hermes_memory.domain.model import Caller, RowId, SessionId, Subject, Target, Theme
+from hermes_memory.domain.operations import ById, RecordDelegation
 from hermes_memory.ports.erasure import Eraser
 from hermes_memory.ports.history import HistoryReader
 from hermes_memory.testing.making import (
@@ -32,6 +32,7 @@ from hermes_memory.testing.making import (
     remove,
     replace,
     said,
+    stamp,
     stored,
 )
 from hermes_memory.testing.store_under_test import StoreUnderTest
@@ -129,6 +130,53 @@ class EraserContract:
         assert await contents(store, SALES_DESK) == {"price"}
         assert list(await store.reader.themes(SALES_DESK, timeout=PATIENCE)) == ["sales"]
 
+    async def test_what_another_theme_asked_of_an_erased_one_and_was_answered_goes_with_it(
+        self, erasing: EraserUnderTest
+    ) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        sales, talk = SALES_DESK.theme, SessionId("asked")
+        await deliver(
+            store,
+            *(_delegated(DESK, sales, talk), _delegated(DESK_WITH_ANA, sales, None)),
+            *(_delegated(DESK, None, talk), _delegated(DESK, Theme("support"), SessionId("other"))),
+            _delegated(SALES_DESK, None, None),
+        )
+        talks = [WholeSession(session=talk, theme=theme) for theme in (Theme("support"), sales, MARKETING)]
+        foretold = [(await eraser.count(talk))["delegations"] for talk in talks]
+        of_talk = await eraser.erase(WholeSession(session=talk, theme=sales))
+        counted = await eraser.count(WholeTheme(theme=sales))
+        done = await eraser.erase(WholeTheme(theme=sales))
+
+        assert foretold == [0, 1, 2]
+        assert of_talk.counts["delegations"] == 1
+        assert (counted["delegations"], done.counts["delegations"]) == (2, 2)
+        assert {proof.remaining for proof in done.proofs if proof.store == "delegations"} == {0}
+        assert (await eraser.count(WholeTheme(theme=MARKETING)))["delegations"] == 2
+
+    async def test_how_long_ago_something_was_erased_is_told_and_nothing_else_of_it(
+        self, erasing: EraserUnderTest
+    ) -> None:
+        reader = erasing.store.reader
+        await deliver(erasing.store, add("tea", DESK_WITH_ANA))
+        before = await reader.erased_ago(timeout=PATIENCE)
+        await erasing.eraser.count(WholeSubject(subject=ANA))
+        counted = await reader.erased_ago(timeout=PATIENCE)
+        await erasing.eraser.erase(WholeSubject(subject=ANA))
+        ago = await reader.erased_ago(timeout=PATIENCE)
+
+        assert (before, counted) == (None, None)
+        assert ago is not None
+        assert ago >= 0
+
+    async def test_the_texts_of_an_entry_are_told_with_whose_they_were(self, erasing: EraserUnderTest) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        hers = await stored(store, add("tea", DESK_WITH_ANA, target=Target.USER))
+        await deliver(store, add("tea", BEN_DIRECTLY), add("tea"), add("tea", DESK_WITH_ANA))
+
+        assert await eraser.texts(OneEntry(row=hers)) == {
+            Told(theme=MARKETING, subject=ANA, target=Target.USER, text="tea")
+        }
+
     async def test_a_conversation_goes_with_what_was_noted_in_it(self, erasing: EraserUnderTest) -> None:
         store = erasing.store
         survivor = await stored(store, add("the date is open"))
@@ -163,7 +211,9 @@ class EraserContract:
         done = await eraser.erase(erasure)
         nothing = await eraser.erase(OneEntry(row=RowId(uuid4())))
 
-        assert texts == frozenset({"draft", "fair copy"})
+        assert texts == {
+            Told(theme=MARKETING, subject=None, target=Target.MEMORY, text=text) for text in ("draft", "fair copy")
+        }
         assert mirrored == 1
         assert (done.counts["entries"], done.counts["changes"]) == (1, 2)
         assert sum(nothing.counts.values()) == 0
@@ -227,3 +277,9 @@ class EraserContract:
         assert await eraser.shared(WholeTheme(theme=MARKETING)) == 0
         assert (await eraser.erase(WholeSubject(subject=ANA))).counts["entries"] == 0
         assert await eraser.shared(WholeSubject(subject=ANA)) == 0
+
+
+def _delegated(caller: Caller, theme: Theme | None, session: SessionId | None) -> RecordDelegation:
+    return RecordDelegation(
+        stamp=stamp(caller), child_session=session, child_theme=theme, task="ask about tea", result="it is green"
+    )

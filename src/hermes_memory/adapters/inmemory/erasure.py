@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,16 @@ from typing import assert_never
 from uuid import uuid4
 
 from hermes_memory.adapters.inmemory.records import Records
-from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, WholeSession, WholeSubject, WholeTheme, concerns
+from hermes_memory.domain.erasure import (
+    Erasure,
+    OneEntry,
+    Proof,
+    Told,
+    WholeSession,
+    WholeSubject,
+    WholeTheme,
+    concerns,
+)
 from hermes_memory.domain.history import Change
 from hermes_memory.domain.model import SUBJECT_BYTES, Entry, Row, RowId, SessionId, Subject, Theme
 from hermes_memory.domain.operations import RecordDelegation
@@ -65,13 +75,14 @@ class InMemoryEraser:
             {row for theme, subject, session, row in written if not subject and (theme, session) in talks} - {None}
         )
 
-    async def texts(self, erasure: Erasure) -> frozenset[str]:
+    async def texts(self, erasure: Erasure) -> frozenset[Told]:
         """Return what the one entry says and said; see `Eraser.texts`."""
         if not isinstance(erasure, OneEntry):
             return frozenset()
-        now = {row.content for row in self._rows(erasure)}
-        told = [change for change in self._records.history if change.row == erasure.row and not change.erased]
-        return frozenset(now.union(*map(_texts, told)))
+        entry = self._records.entries.get(erasure.row)
+        now = [_told(entry, entry.content)] if entry else []
+        changes = [change for change in self._records.history if change.row == erasure.row and not change.erased]
+        return frozenset((*now, *(_told(change, text) for change in changes for text in _texts(change))))
 
     async def settle(self, timeout: float) -> bool:
         """Nothing is under way; see `Eraser.settle`."""
@@ -99,6 +110,7 @@ class InMemoryEraser:
             records.themes.pop(erasure.theme, None)
         for subject in erasure.subjects if isinstance(erasure, WholeSubject) else ():
             records.persons.split(subject)
+        records.erased_at = time.monotonic()
         left = await self.count(erasure)
         proofs = [Proof(store=name, query=f"all {name}", remaining=remaining) for name, remaining in left.items()]
         return Erased(id=uuid4(), counts=counts, proofs=proofs)
@@ -132,6 +144,10 @@ class InMemoryEraser:
 
     def _delegations(self, erasure: Erasure) -> Sequence[RecordDelegation]:
         return [each for each in self._records.delegations if concerns(erasure, each)]
+
+
+def _told(of: Entry | Change, text: str) -> Told:
+    return Told(theme=of.theme, subject=of.subject, target=of.target, text=text)
 
 
 def _texts(change: Change) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from heapq import nlargest
@@ -85,6 +86,11 @@ class InMemoryReader:
             if entry.subject is not None and entry.source == source
         }
         return frozenset(contents) & private
+
+    async def erased_ago(self, *, timeout: float) -> float | None:
+        """Return how long ago something was erased; see `Reader.erased_ago`."""
+        erased_at = self._records.erased_at
+        return None if erased_at is None else time.monotonic() - erased_at
 
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         """List the readable themes; see `Reader.themes`."""

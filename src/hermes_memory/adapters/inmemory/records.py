@@ -95,6 +95,7 @@ class Records:
         kept: The embedding generations by number, in the order in which they were made.
         generations_made: How many there have been until now; a number is given once.
         active: The one in use.
+        erased_at: When something was erased last, by the monotonic clock.
     """
 
     analyze: Callable[[str], Sequence[str]]
@@ -124,6 +125,7 @@ class Records:
     generations_made: int = 0
     active: int | None = None
     maintenance: dict[UUID, NotedUpkeep] = field(default_factory=dict)
+    erased_at: float | None = None
 
     @property
     def in_use(self) -> KeptGeneration | None:

@@ -14,12 +14,15 @@ from hermes_memory.adapters.postgres import erasure_statements as sql
 from hermes_memory.adapters.postgres.administrator import Administrator, Isolation
 from hermes_memory.adapters.postgres.erasure_counts import count_all, owner_of, prove, prove_statistics
 from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values, conditions
-from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, WholeSubject
-from hermes_memory.domain.model import Subject
+from hermes_memory.adapters.postgres.history import SAID
+from hermes_memory.adapters.postgres.rows import subject_of
+from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, Told, WholeSubject
+from hermes_memory.domain.model import Subject, Target, Theme
 from hermes_memory.ports.erasure import Erased
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.rows import Record
 
     Step: TypeAlias = Callable[[Connection], Awaitable[bool]]
     Place: TypeAlias = tuple[object, ...]
@@ -44,6 +47,15 @@ async def _scope(connection: Connection, erasure: Erasure) -> tuple[Conditions, 
     if not isinstance(erasure, OneEntry):
         return conditions(erasure)
     return conditions(erasure, [record["row_id"] for record in await connection.fetch(sql.TELLING, erasure.row)])
+
+
+def _told(record: Record) -> Told:
+    return Told(
+        theme=Theme(record["agent_identity"]),
+        subject=subject_of(record),
+        target=None if record["target"] == SAID else Target(record["target"]),
+        text=record["text"],
+    )
 
 
 class PostgresEraser:
@@ -89,12 +101,12 @@ class PostgresEraser:
             found: int = await connection.fetchval(sql.SHARED, sorted(map(bytes, erasure.subjects)))
         return found
 
-    async def texts(self, erasure: Erasure) -> frozenset[str]:
+    async def texts(self, erasure: Erasure) -> frozenset[Told]:
         """Return what the one entry says and said; see `Eraser.texts`."""
         if not isinstance(erasure, OneEntry):
             return frozenset()
         async with self._administrator.transaction(read_only=True) as connection:
-            return frozenset(record["text"] for record in await connection.fetch(sql.TEXTS, erasure.row))
+            return frozenset(map(_told, await connection.fetch(sql.TEXTS, erasure.row)))
 
     async def settle(self, timeout: float) -> bool:
         """Wait for the writes under way; see `Eraser.settle`."""

@@ -77,11 +77,12 @@ OF_SUBJECT: Final = Conditions(
     place=_SUBJECT,
     whole=True,
 )
+# What another theme asked of this one and was answered names it, and holds what was said in it.
 OF_THEME: Final = Conditions(
     rows=_THEME,
     turns=_THEME,
     sessions=_THEME,
-    delegations=_THEME,
+    delegations="(t.agent_identity = $1 or t.child_identity = $1) and $2::text is null",
     changes=_THEME,
     links=_NEVER,
     grants="(t.reader = $1 or t.source = $1) and $2::text is null",
@@ -96,8 +97,9 @@ OF_SESSION: Final = Conditions(
     rows=_SESSION,
     turns=_SESSION,
     sessions=_SESSION,
-    delegations="""(t.parent_session_id = any ($1::text[]) or t.child_session_id = any ($1::text[]))
-      and ($2::text is null or t.agent_identity = $2)""",
+    delegations="""((t.parent_session_id = any ($1::text[]) and ($2::text is null or t.agent_identity = $2))
+       or (t.child_session_id = any ($1::text[])
+           and ($2::text is null or $2 in (t.agent_identity, t.child_identity))))""",
     changes="""($2::text is null or t.agent_identity = $2)
       and exists (select from hermes_memory.history o
                    where o.agent_identity = t.agent_identity and o.row_id = t.row_id

@@ -145,9 +145,11 @@ select other.subject from hermes_memory.subject_members mine
 MIRRORED: Final[LiteralString] = """
 select count(*) from hermes_memory.memory_entries t where t.source is not null and {rows}"""
 TEXTS: Final[LiteralString] = """
-select e.content as text from hermes_memory.memory_entries e where e.id = $1
- union select h.old_content from hermes_memory.history h where h.row_id = $1 and h.old_content is not null
- union select h.new_content from hermes_memory.history h where h.row_id = $1 and h.new_content is not null"""
+select e.agent_identity, e.subject, e.target, e.content as text from hermes_memory.memory_entries e where e.id = $1
+ union all
+select h.agent_identity, h.subject, h.target, c.text
+  from hermes_memory.history h, unnest(array[h.old_content, h.new_content]) c(text)
+ where h.row_id = $1 and h.erasure is null and c.text is not null"""
 # Asked before anything goes: afterwards nothing tells which texts these were.
 TELLING: Final[LiteralString] = """
 with texts as (

@@ -131,6 +131,10 @@ select r.* from hermes_memory.memory_rows r
 PRIVATE_COPIES: Final[LiteralString] = """
 select target, content_hash from hermes_memory.private_copies($1, $2::text[], $3::bytea[])"""
 
+# By the database's clock alone: those of the processes that ask may differ.
+ERASED_AGO: Final[LiteralString] = """
+select extract(epoch from clock_timestamp() - i.erased_at)::float8 as seconds from hermes_memory.installation i"""
+
 THEMES: Final[LiteralString] = """
 select a.agent_identity from hermes_memory.memory_agents a
  where a.agent_identity in (select unnest(hermes_memory.ctx_themes()))
@@ -194,6 +198,11 @@ class PostgresReader:
             return frozenset()
         found = await self._fetch(None, timeout, PRIVATE_COPIES, source, *columns(asked))
         return frozenset(asked[record["target"], record["content_hash"]] for record in found)
+
+    async def erased_ago(self, *, timeout: float) -> float | None:
+        """Return how long ago something was erased; see `Reader.erased_ago`."""
+        found = await self._fetch(None, timeout, ERASED_AGO)
+        return None if not found else found[0]["seconds"]
 
     async def themes(self, caller: Caller, *, timeout: float) -> Sequence[Theme]:
         """List the readable themes; see `Reader.themes`."""

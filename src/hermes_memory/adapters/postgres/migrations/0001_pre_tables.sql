@@ -16,6 +16,8 @@ create table hermes_memory.installation (
   -- How long what was forgotten keeps its texts. One number for all who share the database: nobody's settings but the
   -- owner's shorten what others may still bring back.
   forgotten_days double precision not null default 30 check (forgotten_days between 0 and 36500),
+  -- When something was erased last. Whoever keeps what came before that in memory asks for it before showing it.
+  erased_at timestamptz,
   installed_at timestamptz not null default now()
 );
 insert into hermes_memory.installation (partitions) values (current_setting('hermes_memory.partitions')::int);
