@@ -163,6 +163,10 @@ HOLES = {
     "create table public.spare as select * from hermes_memory.memory_entries; alter table public.spare enable "
     "row level security; create policy all_of_it on public.spare using (true); "
     "grant select on public.spare to {role}": "public.spare",
+    "create function public.taken() returns setof hermes_memory.inbox language sql as 'table hermes_memory.inbox'; "
+    "create materialized view public.spare as select * from public.taken(); grant select on public.spare to {role}": (
+        "public.spare"
+    ),
     "create schema side; create table side.spare as select * from hermes_memory.memory_entries; grant select on "
     "side.spare to {role}": "side.spare",
     "create table public.forebear (subject bytea); alter table hermes_memory.subject_members inherit public.forebear": (

@@ -102,7 +102,7 @@ with mask as (
    where not me.rolsuper and pg_has_role(me.oid, r.oid, 'MEMBER')
 )
 select n.nspname || '.' || c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname <> 'hermes_memory' and c.relkind in ('r', 'p')
+ where n.nspname <> 'hermes_memory' and c.relkind in ('r', 'p', 'm')
    and (not c.relrowsecurity or exists (
      select from pg_policy o where o.polrelid = c.oid and o.polpermissive and o.polcmd in ('r', '*')
         and not exists (select from pg_depend d join pg_proc f on f.oid = d.refobjid
