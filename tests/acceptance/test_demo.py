@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.embedded import place
+from tests.support.modes import too_open
 
 COMMAND: Final = (sys.executable, "-m", "hermes_memory.cli.main")
 SECONDS: Final = 200.0
@@ -47,6 +48,7 @@ def started(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]
         encoding="utf-8",
         env={**os.environ, **real, "TMPDIR": str(directory / "tmp"), "PYTHONIOENCODING": "utf-8"},
         start_new_session=True,
+        umask=0,
     )
     try:
         yield process
@@ -130,6 +132,7 @@ def test_the_story_can_be_kept_and_asked_further(directory: Path) -> None:
     assert "there is no @nobody" in theirs
     assert "\x1b[" not in output
     assert remains(directory) == ["kept"]
+    assert too_open(directory / "tmp") == {}
     assert _search(home, "launch of the Halo")
 
 

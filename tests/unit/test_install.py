@@ -233,7 +233,7 @@ def test_a_linked_file_inside_is_refused(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("unchecked")
 def test_removing_leaves_nothing_of_ours_and_everything_else(tmp_path: Path) -> None:
     directory = install(tmp_path).path
-    (directory / "__pycache__").mkdir()
+    (directory / "__pycache__").mkdir(exist_ok=True)
     (directory / "__pycache__" / "cli.pyc").touch()
     (tmp_path / "plugins" / "other").mkdir()
 
@@ -361,7 +361,8 @@ def test_installing_verifies_that_the_host_gets_this_library(tmp_path: Path) -> 
     assert result.problems == ()
     assert result.verified
     assert result.library == OURS
-    assert sorted(path.name for path in result.path.iterdir()) == ["__init__.py", "cli.py", "plugin.yaml"]
+    assert sorted(path.name for path in result.path.glob("*.*")) == ["__init__.py", "cli.py", "plugin.yaml"]
+    assert list((result.path / "__pycache__").iterdir()) == []
 
 
 def test_without_the_other_distribution_there_is_no_clash() -> None:

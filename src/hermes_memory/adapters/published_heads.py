@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.brief_lock import lock_briefly
+from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others
 from hermes_memory.adapters.spool.files import open_private, sync_directory
 from hermes_memory.domain.chain import Head
 from hermes_memory.domain.errors import ConfigurationError
@@ -23,7 +24,6 @@ from hermes_memory.ports.seals import HeadsWait, Sealed
 
 logger = logging.getLogger(__name__)
 
-_PRIVATE: Final = 0o600
 _PATIENCE: Final = 1.0
 """Seconds to wait for other processes that add."""
 _LONGEST_LINE: Final = 65_536
@@ -143,11 +143,12 @@ def _locked(path: Path, what: str = "the file of the published heads") -> Iterat
     """Open a file to read it and add to it, made for us alone when it is missing, and keep other processes away."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        descriptor = os.open(path, flags, _PRIVATE)
+        descriptor = os.open(path, flags, PRIVATE_FILE)
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
                 raise ConfigurationError(f"{what} is no plain file of this user's: remove it")
+            close_to_others(descriptor)
             lock_briefly(descriptor, _PATIENCE)
             if not found.st_size:
                 sync_directory(path.parent)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others, make_private
 from hermes_memory.domain.errors import ConfigurationError
+
+logger = logging.getLogger(__name__)
 
 SECRET_BYTES: Final = 32
 
@@ -17,11 +22,10 @@ def load_or_create(path: Path) -> bytes:
     """Return the secret kept in a file, making it (0600) when there is none. Several processes may call at once.
 
     Raises:
-        ConfigurationError: The file is a link, somebody else's, or holds no usable secret; or its directory cannot be
-            written.
+        ConfigurationError: As `read_secret` raises it; or its directory cannot be written.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         if not path.exists():
             _make(path)
     except OSError as error:
@@ -31,7 +35,7 @@ def load_or_create(path: Path) -> bytes:
 
 def _make(path: Path) -> None:
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
     try:
         text = secrets.token_hex(SECRET_BYTES).encode("ascii")
         while text:  # a disk that fills up takes a part, then says so
@@ -46,10 +50,11 @@ def _make(path: Path) -> None:
 
 
 def read_secret(path: Path) -> bytes:
-    """Return the secret kept in a file.
+    """Return the secret kept in a file. One that is open to others is closed to them, and told of.
 
     Raises:
-        ConfigurationError: There is none, or the file is a link, somebody else's, or holds no usable secret.
+        ConfigurationError: There is none, or the file is a link, somebody else's, open to others for good, or holds no
+            usable secret.
     """
     try:
         # Without waiting: somebody may have put a pipe there.
@@ -57,8 +62,12 @@ def read_secret(path: Path) -> bytes:
     except OSError as error:
         raise ConfigurationError(f"the secret {path} cannot be read: {error.strerror}") from error
     try:
-        if os.fstat(descriptor).st_uid != os.geteuid():
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise ConfigurationError(f"the secret {path} is no plain file: remove it")
+        if found.st_uid != os.geteuid():
             raise ConfigurationError(f"the secret {path} belongs to another user: remove it or run as its owner")
+        _close(path, descriptor)
         text = os.read(descriptor, 4096).decode("ascii", "replace").strip()
     finally:
         os.close(descriptor)
@@ -69,3 +78,20 @@ def read_secret(path: Path) -> bytes:
     if len(secret) < SECRET_BYTES:
         raise ConfigurationError(f"{path} holds no usable secret: restore it, or remove it to start with new subjects")
     return secret
+
+
+def _close(path: Path, descriptor: int) -> None:
+    """Close the file to others. What they may have read stays known to them, so that is told."""
+    try:
+        closed = close_to_others(descriptor)
+    except OSError as error:
+        raise ConfigurationError(
+            f"others may read the secret {path}, and its mode cannot be changed ({error.strerror}): "
+            "make it 0600, as by `chmod 600`"
+        ) from error
+    if closed:
+        logger.warning(
+            "the secret of this home was open to other users of the machine and is closed now: "
+            "if one may have read it, replace it and use `hermes-memory subjects rekey`",
+            extra={"action": "secret.closed"},
+        )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.brief_lock import lock_briefly
+from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others, make_private
 from hermes_memory.ports.secrets import SecretTotals
 
 logger = logging.getLogger(__name__)
@@ -72,10 +73,11 @@ class FileSecretTally:
 @contextmanager
 def _locked(path: Path, flags: int, patience: float) -> Iterator[int]:
     if flags & os.O_CREAT:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
     # Without waiting: somebody may have put a pipe there.
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, PRIVATE_FILE)
     try:
+        close_to_others(descriptor)
         lock_briefly(descriptor, patience)
         yield descriptor
     finally:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hermes_memory.adapters.modes import keep_writers_out
 from hermes_memory.adapters.notebook_files import NotebookFiles
 from hermes_memory.adapters.secret_file import load_or_create
 from hermes_memory.adapters.secret_tally import FileSecretTally
@@ -81,6 +82,7 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
     folder = state_folder(settings)
     secret = installation_secret(settings)
     spool = spool_of(settings)
+    _close(folder)
     tally = FileSecretTally(folder)
     telemetry = Telemetry()
     acceptor = Acceptor(
@@ -109,6 +111,16 @@ def open_local_half(settings: Settings, *, accepted: Callable[[Operation], None]
 def state_folder(settings: Settings) -> Path:
     """Return the folder of a home's own state."""
     return settings.home / STATE_FOLDER
+
+
+def _close(folder: Path) -> None:
+    """Keep others from putting files of theirs in the place of the home's."""
+    try:
+        keep_writers_out(folder)
+    except OSError as error:
+        raise ConfigurationError(
+            f"others may write to {folder}, and its mode cannot be changed ({error.strerror}): use `chmod go-w`"
+        ) from error
 
 
 def published_heads_path(folder: Path, destination: str) -> Path:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.spool.files import PRIVATE_FILE, sync_directory
+from hermes_memory.adapters.modes import PRIVATE_FILE
+from hermes_memory.adapters.spool.files import sync_directory
 from hermes_memory.adapters.spool.lock import FileLeadership
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.bootstrap.destination import destination_of

@@ -14,6 +14,7 @@ from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.cli.generation_lines import advice_on, standing_line
 from hermes_memory.cli.history_checks import history_finding
+from hermes_memory.cli.mode_checks import mode_findings
 from hermes_memory.cli.shim_checks import shim_finding
 from hermes_memory.cli.spool_checks import other_spools, spool_findings
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
@@ -53,6 +54,7 @@ def _installation(home: Path) -> Iterator[Finding]:
     else:
         yield Finding(check="package", level=Level.ERROR, message=str(clash))
     yield shim_finding(home)
+    yield from mode_findings(home)
     host = interpreter_of_hermes()
     if host is None:
         yield _warning("host", "no `hermes` command on the PATH")

@@ -61,6 +61,7 @@ def register(verbs: Any) -> None:
 def carry_out(given: argparse.Namespace) -> int:
     """Set up. 1: something is wrong; 2: a dependency is down; 64: an answer cannot be used."""
     # What follows takes a while to load, and the host imports this module at every start.
+    from hermes_memory.adapters.modes import make_private  # noqa: PLC0415
     from hermes_memory.hermes.setup_dialogue import ConsoleTerminal, set_up  # noqa: PLC0415
 
     home: Path = given.hermes_home or default_home()
@@ -68,7 +69,7 @@ def carry_out(given: argparse.Namespace) -> int:
     kept = set_up(home, _answers(given), terminal, own_database=bool(given.admin_dsn))
     lines = [*_kept_lines(home, kept), *_outranked(kept)]
     settings = Settings(home=home)
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_private(settings.home)
     migration = _migrate(settings, given.admin_dsn or _asked_admin_dsn(settings, kept, terminal))
     findings = () if given.no_verify else _verify(home, given.wait)
     code = exit_code(findings)

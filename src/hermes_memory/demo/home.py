@@ -17,6 +17,7 @@ from typing import Final
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres, ServerAddress
 from hermes_memory.adapters.embedded_postgres.layout import STATE_DIRECTORY, locate
+from hermes_memory.adapters.modes import PRIVATE_FILE, make_private, private_mode
 from hermes_memory.bootstrap.home import database_folder
 from hermes_memory.bootstrap.spools import STATE_FOLDER
 from hermes_memory.domain.errors import InvalidInput
@@ -40,7 +41,7 @@ def example_home(keep: Path | None) -> Iterator[Path]:
         if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
             raise InvalidInput(f"{keep} is not an empty directory: name a new one to keep", field="keep")
         home = keep.absolute()
-        home.mkdir(parents=True, exist_ok=True)
+        make_private(home)
         _furnish(home)
         yield home
         return
@@ -123,21 +124,20 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 def _furnish(home: Path) -> None:
     _copy(files("hermes_memory.demo") / "home", home)
     state = home / STATE_FOLDER
-    state.mkdir()
-    # For root another account runs Postgres and has to pass; else the cluster is put where it would stay behind.
-    mode = 0o711 if os.geteuid() == 0 else 0o700
-    home.chmod(mode)
-    state.chmod(mode)
+    make_private(state)
+    home.chmod(private_mode())  # a cluster that its account cannot reach would lie elsewhere, and stay there
 
 
 def _copy(source: Traversable, target: Path) -> None:
     """Copy contents alone: an installed package may be write-protected, its copy must not be."""
-    target.mkdir(exist_ok=True)
+    make_private(target)
     for item in source.iterdir():
         if item.is_dir():
             _copy(item, target / item.name)
         else:
-            (target / item.name).write_bytes(item.read_bytes())
+            copy = target / item.name
+            copy.touch(PRIVATE_FILE, exist_ok=False)
+            copy.write_bytes(item.read_bytes())
 
 
 def _remove(home: Path) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError, create_model
 from pydantic.fields import FieldInfo
 
+from hermes_memory.adapters.modes import make_private
 from hermes_memory.bootstrap.home import kept_outside
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes.files import write_atomically
@@ -68,7 +69,7 @@ def save_config(values: Mapping[str, Any], home: Path) -> None:
     require_together(values, home)
     kept = _after(values, home)
     path = _native_file(home)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     write_atomically(path, json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n", mode=0o600)
 
 

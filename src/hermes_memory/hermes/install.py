@@ -8,12 +8,13 @@ shim is complete before threads look for it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import hermes_memory
+from hermes_memory.adapters.modes import is_open_to_writers, make_private
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes.interpreters import (
     DISTRIBUTION,
@@ -37,6 +38,7 @@ __all__ = [
     "detect_name_clash",
     "install",
     "interpreter_of_hermes",
+    "open_places",
     "parcels",
     "preload_directory",
     "remove",
@@ -121,6 +123,7 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
         for parcel in both:
             parcel.require_room(force=force)
         set_aside = tuple(parcel.set_aside() for parcel in both if parcel.is_foreign)
+        make_private(home.expanduser())
         changed = [parcel.refresh() for parcel in (preload, shim)]
     except OSError as error:
         raise ConfigurationError(f"cannot write {error.filename or home}: {_cause(error)}") from error
@@ -130,7 +133,7 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
         changed=any(changed),
         verified=not problems,
         library=library,
-        problems=(*problems, *_executed_strangers(shim)),
+        problems=(*problems, *_executed_strangers(shim), *_writable_places(home)),
         set_aside=set_aside,
     )
 
@@ -148,6 +151,18 @@ def complete(home: Path) -> None:
             preload.refresh()
     except OSError as error:
         raise ConfigurationError(f"cannot write {error.filename or preload.directory}: {_cause(error)}") from error
+
+
+def open_places(home: Path) -> Sequence[Path]:
+    """Return what others may write to of all by which the host comes to our code: who can, decides what it executes.
+
+    Raises:
+        OSError: A place cannot be looked at.
+    """
+    home = home.expanduser()
+    above = [home, home / "plugins", preload_directory(home).parent]
+    below = [path for parcel in parcels(home) for path in parcel.everything()]
+    return [path for path in (*above, *below) if path.exists() and is_open_to_writers(path)]
 
 
 def remove(home: Path, *, force: bool = False) -> RemovalResult:
@@ -222,6 +237,11 @@ def _executed_strangers(parcel: Parcel) -> Iterator[str]:
     for name in parcel.strangers():
         if name.endswith(".py"):
             yield f"{parcel.directory / name} is not part of the shim and the host executes it: move it away"
+
+
+def _writable_places(home: Path) -> Iterator[str]:
+    for path in open_places(home):
+        yield f"other users may write to {path}, where the host finds what it executes: use `chmod go-w`"
 
 
 def _cause(error: OSError) -> str:

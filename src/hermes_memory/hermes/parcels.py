@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from hermes_memory.adapters.modes import is_open_to_writers, keep_writers_out, make_readable
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes.files import write_atomically
 from hermes_memory.hermes.interpreters import DISTRIBUTION
@@ -59,8 +60,14 @@ class Parcel:
 
     def strangers(self) -> list[str]:
         """Return the names of what is in the directory beside our files."""
-        known = {*self.files, "after-install.md", "__pycache__"}
+        known = {*self.files, "after-install.md", self._compiled.name}
         return sorted(path.name for path in self.directory.iterdir() if path.name not in known)
+
+    def everything(self) -> Iterator[Path]:
+        """Yield the directory and all that is below it, if it is there."""
+        if self.directory.exists():
+            yield self.directory
+            yield from self.directory.rglob("*")
 
     @property
     def is_current(self) -> bool:
@@ -72,13 +79,19 @@ class Parcel:
         return all(_read(path) == text for path, text in self._contents())
 
     def refresh(self) -> bool:
-        """Write what is missing or differs; tell whether anything did.
+        """Write what is missing, differs, or could be written by others; tell whether anything was.
+
+        The place of the compiled code is made too: the host would make it with the mode that its umask leaves.
 
         Raises:
             OSError: The directory cannot be written.
         """
-        self.directory.mkdir(parents=True, exist_ok=True)
-        stale = [(path, text) for path, text in self._contents() if _read(path) != text]
+        make_readable(self.directory)
+        keep_writers_out(self.directory)
+        if _has_open_places(self._compiled):
+            shutil.rmtree(self._compiled)
+        make_readable(self._compiled)
+        stale = [(path, text) for path, text in self._contents() if _read(path) != text or is_open_to_writers(path)]
         for path, text in stale:
             write_atomically(path, text)
         return bool(stale)
@@ -94,9 +107,13 @@ class Parcel:
         """Remove our files and the directory."""
         for name in (*reversed(self.files), "after-install.md"):
             (self.directory / name).unlink(missing_ok=True)
-        if (self.directory / "__pycache__").exists():
-            shutil.rmtree(self.directory / "__pycache__")
+        if self._compiled.exists():
+            shutil.rmtree(self._compiled)
         self.directory.rmdir()
+
+    @property
+    def _compiled(self) -> Path:
+        return self.directory / "__pycache__"
 
     def _contents(self) -> Iterator[tuple[Path, str]]:
         for name in self.files:
@@ -109,3 +126,10 @@ def _read(path: Path) -> str | None:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, UnicodeDecodeError):
         return None
+
+
+def _has_open_places(directory: Path) -> bool:
+    """Tell whether others may write to a directory or to what is in it, so that nobody knows whose that is."""
+    if not directory.exists():
+        return False
+    return any(is_open_to_writers(path) for path in (directory, *directory.iterdir()))

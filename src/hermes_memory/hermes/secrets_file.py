@@ -10,6 +10,7 @@ from typing import Final
 
 from dotenv.parser import Binding, parse_stream
 
+from hermes_memory.adapters.modes import PRIVATE_FILE, make_private
 from hermes_memory.hermes.config_schema import RefusedValue
 from hermes_memory.hermes.files import write_atomically
 
@@ -56,10 +57,10 @@ def keep_secrets(home: Path, secrets: Mapping[str, str | None]) -> None:
     after = _with(before or "", secrets)
     if after == (before or ""):
         if before is not None:
-            path.chmod(0o600)
+            path.chmod(PRIVATE_FILE)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, after, mode=0o600)
+    make_private(path.parent)
+    write_atomically(path, after, mode=PRIVATE_FILE)
 
 
 def _read(path: Path) -> str | None:

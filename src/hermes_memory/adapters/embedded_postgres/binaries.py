@@ -119,6 +119,7 @@ def _copy(found: Binaries, copy: Binaries, shelter: Path) -> None:
     )
     package, target = found.root.parent, copy.root.parent.parent
     draft = shelter / f"{target.name}.{secrets.token_hex(4)}"
+    draft.mkdir(mode=0o700)  # nobody else comes in while the modes are those of the umask
     try:
         shutil.copytree(
             found.root, draft / package.name / found.root.name, ignore=shutil.ignore_patterns("include", "*.a")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hermes_memory.adapters.modes import PRIVATE_FILE, private_mode
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 
 
@@ -42,7 +43,7 @@ def open_private(path: Path, flags: int) -> int:
     Raises:
         OSError: The file cannot be opened.
     """
-    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
     if os.geteuid() == 0:
         parent = path.parent.stat()
         os.fchown(descriptor, parent.st_uid, parent.st_gid)
@@ -82,7 +83,7 @@ def read_text(path: Path) -> str | None:
 
 
 def make_directories(path: Path) -> None:
-    """Create a directory and what is missing above it; each belongs to the owner of the one that holds it.
+    """Create a private directory and what is missing above it; each belongs to the owner of the one that holds it.
 
     Existing directories keep their mode and owner.
 
@@ -93,7 +94,8 @@ def make_directories(path: Path) -> None:
         return
     make_directories(path.parent)
     try:
-        path.mkdir(mode=0o755)
+        path.mkdir(mode=private_mode())
+        path.chmod(private_mode())  # a narrow umask would shut the account out
     except FileExistsError:
         if path.is_dir():
             return  # another process was quicker

@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from hermes_memory.adapters.modes import PRIVATE_FILE, make_private
 from hermes_memory.domain.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
 NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """What the system says when a disk, or a user's share of it, is full."""
-PRIVATE_FILE: Final = 0o600
 PRIVATE_DIRECTORY: Final = 0o700
 _NETWORK: Final = frozenset(
     {
@@ -39,7 +39,8 @@ def prepare_directory(directory: Path) -> None:
         ConfigurationError: It is a symbolic link, another user's, or cannot be made.
     """
     try:
-        directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+        make_private(directory.parent)
+        directory.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
         found = directory.lstat()
     except OSError as error:
         raise ConfigurationError("the spool directory cannot be made: give a path that can be written") from error
