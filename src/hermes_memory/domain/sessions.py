@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from hermes_memory.domain.contact_spelling import count_digits, flatten
+from hermes_memory.domain.contact_spelling import flatten
 from hermes_memory.domain.contacts import recognise
+from hermes_memory.domain.mentions import mentions
 from hermes_memory.domain.model import SessionId
 from hermes_memory.domain.redaction import redact
 from hermes_memory.domain.scrubbing import scrub, text_of
@@ -25,11 +26,8 @@ _SHORT_DIGEST_CHARS: Final = 8
 _ROUNDS: Final = 4
 """A digest that comes after `password=` looks like a secret itself. A name is mended until it stands for itself."""
 _HIDDEN: Final = re.compile(r"contact~[0-9a-f]{32}")
-_ORDINARY: Final = re.compile(r"[0-9]{8}_[0-9]{6}(?:_[0-9a-f]{1,32})?|1[0-9]{9}\.[0-9]{6}")
+_ORDINARY: Final = re.compile(r"[0-9]{8}_[0-9]{6}(?:_(?P<after>[0-9a-f]{1,32}))?|1[0-9]{9}\.[0-9]{6}")
 """How hosts name sessions by their time: such a name may have digits alone, and could be dialled."""
-_SHORTEST_CONTACT: Final = 3
-_SHORTEST_NUMBER: Final = 5
-"""Characters, and digits, of a contact's key that tell whom a name is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,32 +71,11 @@ def _named_otherwise(name: str) -> bool:
 
 
 def _holds_one(name: str, contacts: frozenset[str]) -> bool:
-    if not contacts or _named_otherwise(name):
+    if not contacts or _HIDDEN.fullmatch(name):
         return False
-    flat = flatten(name)
-    return any(_holds(flat, spelling) for key in contacts for spelling in _spellings(key))
-
-
-@lru_cache(maxsize=1_024)
-def _spellings(key: str) -> frozenset[str]:
-    """Return how a contact may be named within a longer name; nothing that is too short to tell who it is."""
-    flat = flatten(key)
-    digits = "".join(filter(str.isdecimal, flat))
-    spelt = {flat, flat.strip("+@#!")}
-    if len(digits) >= _SHORTEST_NUMBER and count_digits(flat.partition("@")[0]) == len(digits):
-        spelt.add(digits)
-    return frozenset(each for each in spelt if len(each) >= _SHORTEST_CONTACT)
-
-
-def _holds(flat: str, part: str) -> bool:
-    """Tell whether a name holds a part that is no piece of a longer word or number."""
-    start = flat.find(part)
-    while start >= 0:
-        around = flat[max(start - 1, 0) : start], flat[start + len(part) : start + len(part) + 1]
-        if not any(map(str.isalnum, around)):
-            return True
-        start = flat.find(part, start + 1)
-    return False
+    ordinary = _ORDINARY.fullmatch(name)
+    # Of a time, some digits may equal a short id; what comes after it is the host's to choose.
+    return mentions(flatten(ordinary["after"] or "" if ordinary else name), contacts)
 
 
 @lru_cache(maxsize=1_024)
