@@ -158,7 +158,7 @@ def _on_a_platform(parts: Sequence[str], hints: ChatHints) -> Contact | None:
             return _contact(_kind_of_number(token), platform, token)
         if token.startswith("#") and index == 0:
             return _chat(ContactKind.GROUP, platform, parts[index + 1 :], hints)
-        if _is_opaque_id(platform, token):
+        if _is_opaque_name(platform, token):
             kind = ContactKind.GROUP if token[0] in "cgr" and not UUID.fullmatch(token) else ContactKind.PERSON
             return _contact(kind, platform, token)
     return None
@@ -171,11 +171,14 @@ def _platforms(parts: Sequence[str]) -> Iterator[tuple[int, str]]:
             yield index, platform
 
 
-def _is_opaque_id(platform: str, token: str) -> bool:
-    shapes = [UUID, _LONG_HEX, _HANDLE]
-    if platform == "slack":
-        shapes.append(_SLACK_ID)
-    return any(shape.fullmatch(token) for shape in shapes)
+def is_opaque_id(token: str) -> bool:
+    """Tell whether a flattened text is an id that a platform made up: many hexadecimal digits, and nothing else."""
+    return any(shape.fullmatch(token) for shape in (UUID, _LONG_HEX))
+
+
+def _is_opaque_name(platform: str, token: str) -> bool:
+    shapes = (_HANDLE, _SLACK_ID) if platform == "slack" else (_HANDLE,)
+    return is_opaque_id(token) or any(shape.fullmatch(token) for shape in shapes)
 
 
 def _kind_of_chat(chat_type: str) -> ContactKind | None:
@@ -221,6 +224,9 @@ def _chat_id(platform: str, tail: Sequence[str], hints: ChatHints) -> str:
         return ":".join(tail[:2])
     if hinted and (whole == hinted or whole.startswith(f"{hinted}:")):
         return hinted
+    if not any(map(str.isalnum, tail[0])):
+        # Signs alone tell nobody from others.
+        return whole
     if platform in _IDS_WITH_COLONS or platform not in PLATFORMS:
         return _id_with_colons(tail) or whole.removesuffix(f":{flatten(hints.participant)}")
     return tail[0]

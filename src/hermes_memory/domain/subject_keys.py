@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
-from hermes_memory.domain.contact_spelling import contact_name
+from hermes_memory.domain.contact_spelling import contact_name, flatten
 from hermes_memory.domain.contacts import ContactKind, recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import SUBJECT_BYTES, Subject
@@ -13,9 +14,12 @@ from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.subjects import subject_for
 
+_PATTERN: Final = re.compile(r"[*%?\[\]{}|^\\]|\.\+(?!\w)")
+"""What patterns are made of, and keys are not. A key that looks like one would be taken for many, and is nobody's."""
 _UNKNOWN: Final = (
-    "this key names nobody: give the host's session key, PLATFORM:CONTACT as in telegram:12345, an address, or the 64 "
-    "hexadecimal digits of a subject"
+    "this key names nobody: give the host's session key with the id in it, PLATFORM:CONTACT as in telegram:12345, an "
+    "address, or the 64 hexadecimal digits of a subject. A key names one person or group: no character of a pattern, "
+    "as *, %, ? or a bracket, may be in it"
 )
 
 
@@ -44,19 +48,30 @@ def named_by_key(secret: bytes, key: str) -> Named:
         key: Personal data; nothing of it is kept, and no message quotes it.
 
     Raises:
-        InvalidInput: The key is empty or names nobody.
+        InvalidInput: The key is empty, names nobody, lacks the id of whom it names, or has characters of a pattern.
     """
     given = key.strip()
     if len(given) == 2 * SUBJECT_BYTES and _is_hexadecimal(given):
         return Named(subject=Subject(bytes.fromhex(given)), kind=None)
+    if _PATTERN.search(flatten(given)):
+        raise InvalidInput(_UNKNOWN, field="subject")
     if contact := recognise(given):
+        _require_id(contact.key)
         return Named(subject=subject_for(secret, contact.kind, contact.platform, contact.key), kind=contact.kind)
     platform, colon, name = given.partition(":")
     known, folded = platform_name(platform), fold_name(name)
-    if not colon or not known or not folded or any(character in "*%?" for character in given):
+    if not colon or not known or not folded:
         raise InvalidInput(_UNKNOWN, field="subject")
-    subject = subject_for(secret, ContactKind.PERSON, known, contact_name(known, folded))
+    contact_id = contact_name(known, folded)
+    _require_id(contact_id)
+    subject = subject_for(secret, ContactKind.PERSON, known, contact_id)
     return Named(subject=subject, kind=ContactKind.PERSON)
+
+
+def _require_id(contact: str) -> None:
+    # Conversations whose host gives no id have one subject: nobody means all of them by one person's key.
+    if not any(map(str.isalnum, contact)):
+        raise InvalidInput(_UNKNOWN, field="subject")
 
 
 def _is_hexadecimal(text: str) -> bool:
