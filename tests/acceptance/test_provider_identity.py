@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hermes_memory.domain.model import ReadPolicy, Theme
+from hermes_memory.hermes import sessions
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent
 from tests.support.inspection import dump, rows
@@ -338,6 +339,36 @@ async def test_one_instance_for_two_people_keeps_them_apart(new_agent: NewAgent)
     agent.start("B", **DIRECT[1])
 
     assert MARK not in everything_seen(agent)
+
+
+@pytest.mark.parametrize("unknown", ["A", "never told of"])
+async def test_a_session_that_is_bound_no_more_speaks_as_nobody_else(
+    new_agent: NewAgent, database: Installation, monkeypatch: pytest.MonkeyPatch, unknown: str
+) -> None:
+    monkeypatch.setattr(sessions, "SESSIONS_KEPT", 1)
+    agent = new_agent().start("A", **DIRECT[0]).start("B", **DIRECT[1])
+    tell_secret(agent, unknown)
+    agent.provider.queue_prefetch(QUESTION, session_id=unknown)
+    agent.provider.sync_turn("The kestrel is a falcon", "A falcon, noted.", session_id="B")
+    agent.settle()
+
+    assert MARK not in everything_seen(agent)
+    assert MARK not in await dump(database.admin_dsn)
+    assert agent.start("B", **DIRECT[1]).said("kestrel")
+    tell_secret(agent.start("A", **DIRECT[0]), "A")
+    assert MARK in everything_seen(agent)
+
+
+async def test_a_write_of_a_new_session_that_comes_before_the_switch_to_it_is_kept(
+    new_agent: NewAgent, database: Installation
+) -> None:
+    agent = new_agent().start("A", **DIRECT[0])
+    agent.provider.on_memory_write("add", "user", SECRET, {"session_id": "A2"})
+    agent.provider.on_session_switch("A2", parent_session_id="A", reset=True, reason="new_session")
+    agent.settle()
+
+    assert await rows(database.admin_dsn, "select session_id from hermes_memory.memory_entries") == [("A2",)]
+    assert SECRET in agent.facts("alarm code", scope="subject")
 
 
 async def test_aliases_and_allowed_themes_hold_for_the_host(

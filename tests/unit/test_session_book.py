@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.support.inprocess import GUARD
 
-from hermes_memory.domain.model import Caller, SessionId, Theme
+from hermes_memory.domain.model import Caller, SessionId, Subject, Theme
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.hermes import sessions
 from hermes_memory.hermes.sessions import Binding, SessionBook
@@ -18,8 +18,8 @@ from hermes_memory.testing.making import ANA, BEN
 BEFORE = datetime(2026, 5, 3, tzinfo=UTC)
 
 
-def of(theme: str, subject: bytes | None = None) -> Binding:
-    caller = Caller(theme=Theme(theme), subject=ANA if subject else None)
+def of(theme: str, subject: Subject | None = None) -> Binding:
+    caller = Caller(theme=Theme(theme), subject=subject)
     return Binding(caller=caller, files_caller=caller, writes=True, speaker="Ana", visible_since=BEFORE)
 
 
@@ -55,7 +55,7 @@ def test_each_session_keeps_its_own_identity_whichever_is_current(book: SessionB
     book.bind("s1", of("coder", BEN))
     book.bind("s2", of("writer"))
 
-    assert found(book, "s1").caller == Caller(theme=Theme("coder"), subject=ANA, session=SessionId("s1"))
+    assert found(book, "s1").caller == Caller(theme=Theme("coder"), subject=BEN, session=SessionId("s1"))
     assert found(book, "s2").caller == found(book).caller == Caller(theme=Theme("writer"), session=SessionId("s2"))
 
 
@@ -66,14 +66,35 @@ def test_a_session_that_is_bound_again_has_the_new_identity(book: SessionBook) -
     assert found(book, "s1").caller.theme == "writer"
 
 
-def test_a_session_that_nobody_bound_speaks_with_the_current_identity_and_is_not_kept(book: SessionBook) -> None:
-    book.bind("s1", of("coder"))
-    unknown = found(book, "s9")
-    book.bind("s2", of("writer"))
+def test_a_session_that_nobody_bound_speaks_with_the_only_identity_and_is_not_kept(book: SessionBook) -> None:
+    book.bind("s1", of("coder", ANA))
+    book.bind("s2", of("coder", ANA))
 
-    assert unknown.caller == Caller(theme=Theme("coder"), session=SessionId("s9"))
-    assert found(book, "s9").caller.theme == "writer"
+    assert found(book, "s9").caller == Caller(theme=Theme("coder"), subject=ANA, session=SessionId("s9"))
     assert book.current == "s2"
+
+
+@pytest.mark.parametrize("other", [of("coder", BEN), of("coder"), of("writer", ANA)])
+def test_a_session_that_nobody_bound_is_nobodys_once_there_were_two_identities(
+    book: SessionBook, other: Binding, caplog: pytest.LogCaptureFixture
+) -> None:
+    book.bind("s1", of("coder", ANA))
+    book.bind("s2", other)
+    book.bind("s1", of("coder", ANA))
+
+    assert [book.find(unknown) for unknown in ("s8", "s9")] == [None, None]
+    assert found(book) == found(book, "s1")
+    assert [record.message for record in caplog.records] == [
+        "the host names a session without having said whose it is: it reads and writes nothing"
+    ]
+
+
+def test_a_session_that_nobody_bound_is_nobodys_once_somebody_could_not_be_told(book: SessionBook) -> None:
+    book.leave("s1")
+    book.bind("s2", of("coder", ANA))
+
+    assert (book.find("s1"), book.find("s9")) == (None, None)
+    assert found(book).caller.subject == ANA
 
 
 @pytest.mark.parametrize("name", [7, " s1\0 ", "x" * 5_000])
@@ -145,7 +166,7 @@ def test_the_window_of_the_current_session_begins_anew_alone(book: SessionBook) 
     assert found(book, "s1").visible_since == BEFORE
 
 
-def test_the_oldest_sessions_are_let_go_and_the_current_one_never_is(
+def test_the_oldest_sessions_are_let_go_and_speak_as_nobody_else(
     book: SessionBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "SESSIONS_KEPT", 3)
@@ -154,12 +175,25 @@ def test_the_oldest_sessions_are_let_go_and_the_current_one_never_is(
     book.switch("s0", parent="s2", fresh=False)  # used again, so that s1 is the oldest now
     book.bind("s3", of("theme-3"))
 
-    assert [found(book, f"s{number}").caller.theme for number in range(4)] == [
-        "theme-0",
-        "theme-3",  # nobody bound it any more
-        "theme-2",
-        "theme-3",
-    ]
+    assert [found(book, f"s{number}").caller.theme for number in (0, 2, 3)] == ["theme-0", "theme-2", "theme-3"]
+    assert book.find("s1") is None
+
+
+def test_a_switch_to_a_session_that_was_let_go_is_nobodys_until_it_is_bound(
+    book: SessionBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "SESSIONS_KEPT", 2)
+    book.bind("with-ana", of("coder", ANA))
+    for number in range(2):
+        book.bind(f"with-ben-{number}", of("coder", BEN))
+    book.switch("with-ben-2", parent="with-ben-1", fresh=True)
+    new = found(book).caller
+    book.switch("with-ana", parent="with-ben-2", fresh=False)
+    resumed = book.find()
+    book.bind("with-ana", of("coder", ANA))
+
+    assert (new.subject, resumed) == (BEN, None)
+    assert found(book, "with-ana").caller.subject == ANA
 
 
 def test_threads_that_switch_at_once_mix_up_no_identity(book: SessionBook) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from hermes_memory.domain.model import Caller, SessionId
+from hermes_memory.domain.model import Caller, SessionId, Subject, Theme
 from hermes_memory.domain.sessions import session_name
+
+logger = logging.getLogger(__name__)
 
 SESSIONS_KEPT: Final = 4_096
 
@@ -24,6 +27,7 @@ class Binding:
         files_caller: On whose behalf the home's own notebooks are kept.
         writes: Whether the agent's context may write.
         speaker: Name of the person, when the host knows it.
+        contacts: Keys of whom the talk is with. Personal data, which is kept nowhere.
         parent: The session this one came from.
         visible_since: Turns said from then on are still in the agent's window.
         named: Gives sessions the names under which they are kept.
@@ -33,22 +37,31 @@ class Binding:
     files_caller: Caller
     writes: bool
     speaker: str | None = None
+    contacts: frozenset[str] = field(default=frozenset(), repr=False)
     parent: SessionId | None = None
     visible_since: datetime
     named: Callable[[object], SessionId | None] = session_name
 
 
 class SessionBook:
-    """The bindings of one provider. Any thread may call. A session keeps its own identity for ever.
+    """The bindings of one provider. Any thread may call. A session never speaks with another one's identity.
 
     Sessions are named by whatever the host gives; `hermes_memory.domain.sessions.session_name` says what that means.
     What is kept of a session has the name that its binding gives it.
+
+    A host may name a session before it tells of the change to it, and the oldest bindings are let go. A session that is
+    not bound can only be the provider's as long as all there ever were have been one theme's and one subject's. After
+    that, or once somebody could not be told, it is nobody's: it reads and writes nothing.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._bindings: OrderedDict[str, Binding] = OrderedDict()
         self._current = ""
+        self._identity: tuple[Theme, Subject | None] | None = None
+        self._shared = False
+        self._let_go = False
+        self._said = False
 
     @property
     def current(self) -> str:
@@ -58,12 +71,16 @@ class SessionBook:
     def bind(self, session: object, binding: Binding) -> None:
         """Bind a session and make it the current one."""
         name = _name(session)
+        identity = binding.caller.theme, binding.caller.subject
         with self._lock:
+            self._shared = self._shared or (self._identity or identity) != identity
+            self._identity = identity
             self._bindings[name] = _of_session(binding, name)
             self._bindings.move_to_end(name)
             self._current = name
             while len(self._bindings) > SESSIONS_KEPT:
                 self._bindings.popitem(last=False)
+                self._let_go = True
 
     def leave(self, session: object) -> None:
         """Make a session the current one without binding it: until it is bound, it is nobody's."""
@@ -71,22 +88,28 @@ class SessionBook:
         with self._lock:
             self._bindings.pop(name, None)
             self._current = name
+            self._shared = True
 
     def find(self, session: object = None) -> Binding | None:
         """Return the binding of a session; of the current one when none is named.
 
-        A session that nobody bound is the current agent's: it speaks with the current identity, in that session.
+        A session that is not bound speaks with the provider's only identity, in that session; None if there were more.
         """
         name = _name(session)
         with self._lock:
             known = self._bindings.get(name or self._current)
             if known is not None or not name:
                 return known
+            if self._shared:
+                self._say_once()
+                return None
             current = self._bindings.get(self._current)
             return _of_session(current, name) if current else None
 
     def switch(self, session: object, *, parent: object, fresh: bool) -> None:
-        """Go on in another session under the current identity.
+        """Go on in another session: one that is bound keeps its identity, another gets the current one.
+
+        An old session whose binding was let go may be somebody else's, and is nobody's until it is bound.
 
         Args:
             fresh: The agent's window begins anew, so that what was said before may be recalled.
@@ -98,6 +121,9 @@ class SessionBook:
                 return
             since = datetime.now(UTC) if fresh else binding.visible_since
             known = self._bindings.get(name)
+            if known is None and self._shared and self._let_go and not fresh:
+                self.leave(name)
+                return
             base = known or replace(binding, parent=binding.named(origin) if origin != name else None)
             self.bind(name, replace(base, visible_since=since))
 
@@ -107,6 +133,14 @@ class SessionBook:
             binding = self.find()
             if binding is not None:
                 self.bind(self._current, replace(binding, visible_since=datetime.now(UTC)))
+
+    def _say_once(self) -> None:
+        if not self._said:
+            self._said = True
+            logger.warning(
+                "the host names a session without having said whose it is: it reads and writes nothing",
+                extra={"action": "session.unknown"},
+            )
 
 
 def _name(session: object) -> str:
