@@ -12,10 +12,11 @@ from typing import Any, Final
 import pytest
 from prometheus_client import generate_latest
 
+from hermes_memory import Settings, open_memory
 from hermes_memory.cli.main import main
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent, eventually
-from tests.support.inspection import dump
+from tests.support.inspection import dump, rows
 from tests.support.postgres_store import Installation
 
 POISON: Final = "a text that the database refuses"
@@ -24,15 +25,24 @@ SESSIONS: Final = (
     "bob.kestrel@example.org",
     "chat-777000111-evening",
     "agent:main:telegram:supergroup:-100444555666",
+    "20260503_101500_666000777",
 )
 """What hosts may call the conversations with the contacts below: by a key, or by a name that holds one."""
 CONTACTS: Final[Mapping[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
     "telephone": (
-        {"gateway_session_key": "agent:main:whatsapp:dm:4915150607080@s.whatsapp.net", "platform": "whatsapp"},
+        {
+            "gateway_session_key": "agent:main:whatsapp:dm:4915150607080@s.whatsapp.net",
+            "platform": "whatsapp",
+            "user_name": "+49 151 5060 7080",
+        },
         ("4915150607080", "s.whatsapp.net"),
     ),
     "mail address": (
-        {"gateway_session_key": "email:bob.kestrel@example.org", "user_id": "bob.kestrel@example.org"},
+        {
+            "gateway_session_key": "email:bob.kestrel@example.org",
+            "user_id": "bob.kestrel@example.org",
+            "user_name": "Bob <bob.kestrel@example.org>",
+        },
         ("bob.kestrel", "kestrel@"),
     ),
     "user and chat": (
@@ -40,6 +50,7 @@ CONTACTS: Final[Mapping[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
             "platform": "telegram",
             "user_id": "777000111",
             "user_id_alt": "kestrel_handle_42",
+            "user_name": "Kestrel_Handle_42",
             "chat_id": "888000222",
             "chat_type": "dm",
             "thread_id": "555000333",
@@ -52,12 +63,22 @@ CONTACTS: Final[Mapping[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
             "chat_id": "-100444555666",
             "chat_type": "supergroup",
             "user_id": "777000444",
+            "user_name": "777000444",
             "platform": "telegram",
         },
         ("100444555666", "777000444"),
     ),
+    "glued to a time": ({"platform": "telegram", "user_id": "666000777", "user_name": "u666000777"}, ("666000777",)),
 }
-MARKS: Final = tuple(mark for _, marks in CONTACTS.values() for mark in marks)
+AUTHORS: Final[tuple[dict[str, Any], ...]] = (
+    {"id": "4915150607080@s.whatsapp.net", "name": "4915150607080", "is_bot": False},
+    {"id": "bob.kestrel@example.org", "name": "bob.kestrel@example.org"},
+    {"id": 777000111, "name": "777000111"},
+    {"id": "kestrel_handle_42", "name": "@kestrel_handle_42", "is_bot": True},
+    {"id": "4915150607080"},
+)
+"""Who spoke, as hosts say it where a platform knows no name."""
+MARKS: Final = ("507080", "5060 7080", *(mark for _, marks in CONTACTS.values() for mark in marks))
 
 
 @pytest.mark.usefixtures("served")
@@ -107,11 +128,27 @@ async def test_the_keys_of_people_and_groups_are_kept_nowhere_whatever_goes_wron
     assert [bool(counts["turns"] and counts["sessions"]) for counts in found] == [True] * len(SESSIONS) + [False]
 
 
+@pytest.mark.usefixtures("served")
+async def test_a_speaker_whom_the_library_names_by_a_key_is_kept_without_it(database: Installation) -> None:
+    async with open_memory(Settings(), wait=30) as memory:
+        desk = memory.view(theme="marketing", session="s1")
+        for number, speaker in enumerate(("+49 151 5060 7080", "Bob <bob.kestrel@example.org>", "777000111", "Ana")):
+            await desk.capture_turn(f"Pot {number} is warm", speaker=speaker)
+        assert await memory.settled(timeout=60)
+
+    kept = await rows(database.admin_dsn, "select speaker from hermes_memory.conversations order by position")
+    assert kept == [(None,), ("Bob",), (None,), ("Ana",)]
+    stored = await dump(database.admin_dsn)
+    assert [mark for mark in MARKS if mark in stored] == []
+
+
 def _talk(agent: Agent, session: str) -> list[str]:
     """Use every hook and tool, some of them wrongly; return what the host and the model are shown."""
     provider = agent.provider
     provider.on_turn_start(1, "Is there tea?")
     provider.sync_turn("Is there tea in the house?", "There is tea, of course.", session_id=session)
+    for number, author in enumerate(AUTHORS):
+        provider.sync_turn(f"Is pot {number} warm?", "It is warm.", session_id=session, turn_author=author)
     provider.on_memory_write("add", "user", "Likes tea", {"session_id": session})
     provider.queue_prefetch("What is drunk here?", session_id=session)
     provider.on_delegation("count the tea", "there are nine bags", child_session_id=f"{session}:child")

@@ -292,3 +292,23 @@ async def test_a_speaker_is_kept_with_what_was_said(agent: Agent, new_agent: New
     assert await rows(
         database.admin_dsn, "select role, speaker from hermes_memory.conversations order by position"
     ) == [("user", "Ana"), ("assistant", None)]
+
+
+async def test_the_words_of_a_bot_are_no_users_and_wait_until_they_are_asked_for(
+    agent: Agent, database: Installation
+) -> None:
+    claim = "The vault of Ariane is number 13"
+    bot = {"id": "B1", "name": "HelperBot", "is_bot": True}
+    agent.provider.on_turn_start(1, "Its door code is 8841", author_id="B1", author_is_bot=True)
+    agent.provider.on_pre_compress(transcript([("Its door code is 8841", "Noted.")]))
+    agent.provider.sync_turn(claim, "Noted, thank you.", session_id="s1", turn_author=bot)
+    agent.settle()
+
+    assert await rows(
+        database.admin_dsn,
+        "select content, origin, speaker from hermes_memory.conversations where role = 'user' order by position",
+    ) == [("Its door code is 8841", "agent", None), (claim, "agent", "HelperBot")]
+    agent.provider.on_session_switch("s2", parent_session_id="s1", reset=True, reason="new_session")
+    assert claim not in agent.provider.prefetch("Which number is the vault of Ariane?")
+    hits = agent.tool("recall_conversation", query="vault of Ariane")["hits"]
+    assert [(hit["content"], hit["origin"]) for hit in hits if hit["role"] == "user"] == [(claim, "agent")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
@@ -249,6 +249,41 @@ def test_turns_keep_order_role_and_speaker_and_say_who_wrote_them(bench: Bench) 
     first = operation.turns[0]
     assert (first.speaker, first.occurrence, dict(first.metadata), first.at) == ("Ana", 2, {"turn": 1}, NOW)
     assert operation.turns[1].speaker is None
+
+
+def test_what_another_agent_says_in_the_users_place_is_no_users(bench: Bench) -> None:
+    operation = bench.acceptor.turns(
+        DESK,
+        [
+            Said(role=Role.USER, content="The vault is number 13.", speaker="HelperBot", by_agent=True),
+            Said(role=Role.TOOL, content="listening on 5433", by_agent=True),
+        ],
+    )
+
+    assert isinstance(operation, RecordTurns)
+    assert [(turn.role, turn.origin) for turn in operation.turns] == [
+        (Role.USER, Origin.AGENT),
+        (Role.TOOL, Origin.TOOL),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("speaker", "kept"),
+    [
+        ("+49 151 50607080", None),
+        ("+49\x00151\u200b50607080", None),
+        ("bob@example.org", None),
+        ("Bob <bob@example.org>", "Bob"),
+        (f"{'Bob ' * 49}+4915150607080", ("Bob " * 49).strip()),
+        (b"4915150607080", None),
+        ("\x00", None),
+    ],
+)
+def test_a_speaker_is_named_without_the_key_of_a_contact(bench: Bench, speaker: Any, kept: str | None) -> None:
+    operation = bench.acceptor.turns(DESK, [user("The vault is number 13.", speaker=speaker)])
+
+    assert isinstance(operation, RecordTurns)
+    assert [turn.speaker for turn in operation.turns] == [kept]
 
 
 def test_noise_is_left_out_and_the_rest_is_kept(bench: Bench) -> None:

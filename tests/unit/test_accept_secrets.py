@@ -23,6 +23,7 @@ from hermes_memory.domain.model import Caller, Origin, Role, SessionId, Target, 
 from hermes_memory.domain.operations import AddEntry, ByContent, BySubstring, Operation, RecordTurns, RemoveEntry
 from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.domain.sessions import session_name
+from hermes_memory.hermes.authors import Author
 from hermes_memory.hermes.capture import Capture
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.hermes.told_writes import ToldWrite
@@ -191,7 +192,7 @@ def test_no_secret_is_in_any_file_of_a_home_that_was_told_one_in_every_way(home:
     )
     messages = [{"role": "user", "content": LINE}, {"role": "assistant", "content": f"Noted: {SECRET}"}]
     capture = Capture(local.acceptor, max_chars=65_536)
-    capture.exchange(bound, f"Password: {NAMED}", f"Yes, {SECRET}", messages=messages, speaker=SECRET)
+    capture.exchange(bound, f"Password: {NAMED}", f"Yes, {SECRET}", messages=messages, author=Author(speaker=SECRET))
     capture.transcript(bound, [*messages, {"role": "user", "content": [{"type": "text", "text": f"And {SECRET}?"}]}])
     accept_everywhere(local.acceptor)
     for facts in ({}, {"previous_content": LINE}, {"old_text": SECRET}):

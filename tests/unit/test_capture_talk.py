@@ -14,8 +14,9 @@ from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.domain.cleaning import CUT_MARKER
 from hermes_memory.domain.errors import SpoolFull
-from hermes_memory.domain.model import Role, SessionId
+from hermes_memory.domain.model import Origin, Role, SessionId
 from hermes_memory.domain.operations import RecordTurns
+from hermes_memory.hermes.authors import Author
 from hermes_memory.hermes.capture import CHARS_AN_OPERATION, TURNS_AN_OPERATION, Capture
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.testing.making import DESK
@@ -78,9 +79,31 @@ def test_an_exchange_is_one_write_with_speaker_session_and_parent(bench: Bench) 
 
 
 def test_who_spoke_this_time_comes_before_the_person_of_the_session(bench: Bench) -> None:
-    bench.capture.exchange(HERE, *TALK[:2], speaker="Ben")
+    bench.capture.exchange(HERE, *TALK[:2], author=Author(speaker="Ben"))
 
     assert [turn.speaker for turn in bench.operations[0].turns] == ["Ben", None]
+
+
+def test_what_another_agent_says_is_no_users_whichever_hook_hands_it_in(bench: Bench) -> None:
+    bench.capture.exchange(HERE, *TALK[:2], author=Author(speaker="HelperBot", is_agent=True))
+    bench.capture.said_by_agent(HERE, TALK[2])
+    bench.capture.transcript(HERE, messages(*TALK, "Who asked?", "Nobody did."))
+
+    turns = [turn for operation in bench.operations for turn in operation.turns]
+    assert [(turn.content, turn.role, turn.origin, turn.speaker) for turn in turns] == [
+        (TALK[0], Role.USER, Origin.AGENT, "HelperBot"),
+        (TALK[1], Role.ASSISTANT, Origin.ASSISTANT, None),
+        (TALK[2], Role.USER, Origin.AGENT, None),
+        (TALK[3], Role.ASSISTANT, Origin.ASSISTANT, None),
+        ("Who asked?", Role.USER, Origin.USER, "Ana"),
+        ("Nobody did.", Role.ASSISTANT, Origin.ASSISTANT, None),
+    ]
+
+
+def test_an_author_without_a_name_does_not_get_the_name_of_the_person(bench: Bench) -> None:
+    bench.capture.exchange(HERE, *TALK[:2], author=Author(speaker=None))
+
+    assert [turn.speaker for turn in bench.operations[0].turns] == [None, None]
 
 
 def test_the_users_messages_of_a_transcript_are_the_persons(bench: Bench) -> None:

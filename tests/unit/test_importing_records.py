@@ -82,6 +82,16 @@ async def test_names_and_reasons_of_a_file_are_cleaned_cut_and_without_secrets()
     assert [(each.speaker or "").startswith("Bob") for each in kept if isinstance(each, ArchivedTurn)] == [True]
 
 
+@pytest.mark.parametrize("restoring", [False, True])
+async def test_a_speaker_in_a_file_is_named_without_the_key_of_a_contact(restoring: bool) -> None:
+    told = ["+49 151 50607080", "Bob <bob@example.org>", "Ana"]
+    turns = [replace(turn(f"yes {n}", n, number=n + 1), speaker=speaker) for n, speaker in enumerate(told)]
+    done, kept = await imported(turns, restoring=restoring)
+
+    assert (done.refused, done.mended) == ([], 2)
+    assert [each.speaker for each in kept if isinstance(each, ArchivedTurn)] == [None, "Bob", "Ana"]
+
+
 @pytest.mark.parametrize("contact", CONTACTS)
 async def test_a_contact_becomes_no_name_of_an_agent_and_the_other_lines_go_on(contact: str) -> None:
     done, kept = await imported([replace(DELEGATION, child_theme=contact), entry("another fact", 2)])

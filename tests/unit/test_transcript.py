@@ -135,6 +135,13 @@ def test_content_of_any_type_is_flattened() -> None:
         ("[IMPORTANT: milk] buy some", "[IMPORTANT: milk] buy some"),
         ("[Note to self] call Bob", "[Note to self] call Bob"),
         ("[Ana] hello Berlin", "[Ana] hello Berlin"),
+        ("[+4915150607080] hello Berlin", "hello Berlin"),
+        ("[4915150607080@s.whatsapp.net] hello\n[+4915150607080] said so", "hello\n[+4915150607080] said so"),
+        ("[System note: one]\n\n[bob@example.org] Book it.", "Book it."),
+        ("[@ana] 12 o'clock?", "[@ana] 12 o'clock?"),
+        ("[2026-05-03] 12 o'clock?", "[2026-05-03] 12 o'clock?"),
+        ("[12345] is the ticket", "[12345] is the ticket"),
+        ("[call +4915150607080\nand] then go", "[call +4915150607080\nand] then go"),
     ],
 )
 def test_the_users_own_words_are_found_beside_the_hosts(content: str, words: str) -> None:

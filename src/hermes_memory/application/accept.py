@@ -75,6 +75,7 @@ class Said(NamedTuple):
     """One message as a host or a library caller hands it in; `content` may be anything.
 
     Attributes:
+        by_agent: Another agent said it in the user's place.
         cleaned: `content` is a text that `clean_text` made, so that it need not be cleaned once more. It is longer than
             what is kept of it by `LOOKED_BEYOND` characters, if it was.
     """
@@ -85,6 +86,7 @@ class Said(NamedTuple):
     at: datetime | None = None
     occurrence: int = 0
     metadata: Mapping[str, object] | None = None
+    by_agent: bool = False
     cleaned: bool = False
 
 
@@ -264,8 +266,8 @@ class Acceptor:
             role=said.role,
             content=text,
             at=accepted_at if said.at is None else moment(said.at),
-            origin=spoken_by(said.role),
-            speaker=self.preparing.text(said.speaker, NAME_MAX_CHARS) or None if said.speaker else None,
+            origin=spoken_by(said.role, by_agent=said.by_agent),
+            speaker=self.preparing.speaker(said.speaker, NAME_MAX_CHARS),
             occurrence=said.occurrence,
             embed=self._policy.embed == "all" or (self._policy.embed == "substantive_only" and substantive),
             metadata=self.preparing.metadata(said.metadata),

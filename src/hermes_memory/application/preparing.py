@@ -15,6 +15,7 @@ from hermes_memory.domain.model import NO_METADATA, Caller, Metadata, SessionId
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Selector
 from hermes_memory.domain.scrubbing import cut, scrub
 from hermes_memory.domain.sessions import SessionNames, session_name
+from hermes_memory.domain.speakers import speaker_name
 from hermes_memory.domain.themes import refuse_contact
 
 ENTRY_MAX_CHARS: Final = 65_536
@@ -62,6 +63,14 @@ class Preparing:
             text = cut(text, max_chars, CUT_MARKER)
         text = text.strip()
         return text if shows(text) else ""
+
+    def speaker(self, value: object, max_chars: int) -> str | None:
+        """Return the name of who speaks, without the key of a contact; None when nothing else is left of it."""
+        whole = self._secrets.kept(clean_text(value, max_chars=max_chars + LOOKED_BEYOND))
+        if (name := speaker_name(whole)) is None:
+            return None
+        # Once more, as it is now: what was cut may look like a key that the whole did not.
+        return speaker_name(self.cleaned(name, max_chars))
 
     def content(self, value: object) -> str:
         """Return the text that is stored for a durable memory.

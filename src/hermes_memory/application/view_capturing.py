@@ -47,7 +47,7 @@ class Capturing(Standpoint):
 
         Args:
             role: `user`, `assistant`, `system` or `tool`.
-            speaker: Name of who said it.
+            speaker: Name of who said it. The key of a contact in it, as a telephone number, is left out.
             at: When it was said; now by default. A naive time counts as UTC.
             occurrence: Which one it is of several equal messages of this role in the session, from 0. Handing in the
                 same message with the same number again stores nothing.

@@ -32,10 +32,12 @@ def flatten(key: str) -> str:
 
     The device number of a WhatsApp id is dropped: it names a telephone, not another person.
     """
-    plain = fold_name(key)
-    if not plain.isascii():
-        plain = "".join(map(_plain, plain.translate(_COLONS).translate(_PLUSES)))
-    return _DEVICE_OF_A_JID.sub("", plain)
+    return _DEVICE_OF_A_JID.sub("", plainly(fold_name(key)))
+
+
+def plainly(text: str) -> str:
+    """Spell digits, dashes, colons and plus signs of every script alike, and leave the rest."""
+    return text if text.isascii() else "".join(map(_plain, text.translate(_COLONS).translate(_PLUSES)))
 
 
 def contact_name(platform: str, contact: str) -> str:

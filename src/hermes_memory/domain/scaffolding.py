@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from hermes_memory.domain.contacts import recognise
+
 SUMMARY_FLAG: Final = "_compressed_summary"
 _OTHER_FLAGS: Final = ("_empty_terminal_sentinel", "_thinking_prefill")
 
@@ -64,6 +66,7 @@ _TRAILER: Final = "\n\n["
 """With what every trailer begins."""
 _NOT_AN_ANSWER: Final = frozenset({"(empty)", "Operation interrupted."})
 _MOST_NOTES: Final = 8
+_SENDER_MAX_CHARS: Final = 320
 
 
 def is_flagged(message: Mapping[object, object]) -> bool:
@@ -95,7 +98,7 @@ def own_words(text: str) -> str | None:
         return _instruction(text)
     if text.startswith(_MESSAGE_STARTS):
         return None
-    words = _without_notes(_after_summary(text))
+    words = _without_sender(_without_notes(_after_summary(text)))
     return words if words or not text else None
 
 
@@ -130,6 +133,16 @@ def _after_note(text: str) -> str:
     if not mark and not text.endswith("]"):
         _, _, rest = text.partition("]")
     return rest.strip()
+
+
+def _without_sender(text: str) -> str:
+    """Leave out who sent a text to a group, as the host writes it in front, where that is the key of a contact."""
+    sender, mark, _ = text[: _SENDER_MAX_CHARS + 2].partition("] ")
+    if not mark or not sender.startswith("[") or "\n" in sender:
+        return text
+    name = sender[1:].strip()
+    is_mention = name.startswith("@") and ":" not in name
+    return text[len(sender) + len(mark) :].strip() if not is_mention and recognise(name) else text
 
 
 def _instruction(text: str) -> str:

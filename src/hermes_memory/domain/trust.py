@@ -48,9 +48,16 @@ def trust_in(row: Row, caller: Caller) -> Trust:
     return _trust_of(row.origin)
 
 
-def spoken_by(role: Role) -> Origin:
-    """Return who wrote what was said in a role."""
-    return _SPOKEN_BY[role]
+def spoken_by(role: Role, *, by_agent: bool = False) -> Origin:
+    """Return who wrote what was said in a role.
+
+    Args:
+        by_agent: Another agent speaks: in the user's place it is no user.
+
+    >>> spoken_by(Role.USER), spoken_by(Role.USER, by_agent=True)
+    (<Origin.USER: 'user'>, <Origin.AGENT: 'agent'>)
+    """
+    return Origin.AGENT if by_agent and role is Role.USER else _SPOKEN_BY[role]
 
 
 def imported_as(told: Origin, role: Role | None = None) -> Origin:

@@ -11,6 +11,7 @@ from hermes_memory.bootstrap.home import identity_policy, installation_secret
 from hermes_memory.domain.identity import HostIdentity, contact_keys, home_identity, may_write, resolve
 from hermes_memory.domain.model import Caller
 from hermes_memory.domain.sessions import SessionNames
+from hermes_memory.hermes.authors import name_without_keys
 from hermes_memory.hermes.host import read_settings, secret_reader
 from hermes_memory.hermes.host_values import text_or_none
 from hermes_memory.hermes.runtime import Runtime
@@ -26,14 +27,16 @@ def home_of(facts: Mapping[str, Any]) -> Path | None:
 def binding_of(runtime: Runtime, facts: Mapping[str, Any]) -> Binding:
     """Work out what a session is bound to."""
     host, local = HostIdentity.from_host(facts), runtime.local
-    named = SessionNames(secret=local.secret, contacts=contact_keys(host))
+    contacts = contact_keys(host)
+    named = SessionNames(secret=local.secret, contacts=contacts)
     caller = resolve(host, local.identities, local.secret).caller()
     files = home_identity(host, local.identities, local.secret)
     return Binding(
         caller=caller,
         files_caller=_files_caller(caller, files.caller()),
         writes=may_write(text_or_none(facts.get("agent_context")), frozenset(runtime.settings.write_contexts)),
-        speaker=text_or_none(facts.get("user_name")),
+        speaker=name_without_keys(facts.get("user_name"), contacts),
+        contacts=contacts,
         parent=named(facts.get("parent_session_id")),
         visible_since=datetime.now(UTC),
         named=named,

@@ -13,12 +13,16 @@ from hermes_memory.application.preparing import LOOKED_BEYOND
 from hermes_memory.domain import transcript
 from hermes_memory.domain.model import Role
 from hermes_memory.domain.transcript import Spoken
+from hermes_memory.hermes.authors import Author
 from hermes_memory.hermes.sessions import Binding
 
 MESSAGES_KEPT: Final = 65_536
 """Messages remembered, as digests, over all sessions of an agent: some 15 MB. A session may have no end."""
 TURNS_AN_OPERATION: Final = 50
 CHARS_AN_OPERATION: Final = 60_000
+
+_NOBODY: Final = Author(speaker=None)
+_AN_AGENT: Final = Author(speaker=None, is_agent=True)
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -49,27 +53,38 @@ class Capture:
         self._read_chars = max_chars + LOOKED_BEYOND
         self._lock = threading.Lock()
         # What was accepted; and how often a message was told of singly, without a transcript that says which of
-        # several equal ones it is. A look at them is one step of the interpreter, and is taken without the lock.
+        # several equal ones it is; and what other agents said. A look at them is one step of the interpreter, and is
+        # taken without the lock.
         self._accepted: OrderedDict[tuple[bytes, int], None] = OrderedDict()
         self._told: OrderedDict[bytes, int] = OrderedDict()
+        self._agents: OrderedDict[bytes, None] = OrderedDict()
 
     def exchange(
-        self, binding: Binding, user: object, assistant: object, *, messages: object = None, speaker: str | None = None
+        self,
+        binding: Binding,
+        user: object,
+        assistant: object,
+        *,
+        messages: object = None,
+        author: Author | None = None,
     ) -> None:
         """Capture one completed exchange.
 
         Args:
             messages: The transcript so far, when the host hands it in.
-            speaker: Who spoke, when it is not the person of the session.
+            author: Who spoke; the person of the session by default.
 
         Raises:
             SpoolFull: The spool has reached its bound.
             StoreUnavailable: The spool cannot be used for now.
         """
         conversation = self._conversation(messages)
+        spoke = author or Author(speaker=binding.speaker)
+        if spoke.is_agent:
+            self.said_by_agent(binding, user)
         halves = (
-            self._half(binding, Role.USER, user, conversation, speaker or binding.speaker),
-            self._half(binding, Role.ASSISTANT, assistant, conversation, None),
+            self._half(binding, Role.USER, user, conversation, spoke),
+            self._half(binding, Role.ASSISTANT, assistant, conversation, _NOBODY),
         )
         self._accept(binding, [half for half in halves if half is not None])
 
@@ -80,37 +95,46 @@ class Capture:
             SpoolFull: The spool has reached its bound; what came before was accepted.
             StoreUnavailable: The spool cannot be used for now; what came before was accepted.
         """
-        said = [
-            self._found(binding, one, binding.speaker if one.role is Role.USER else None)
-            for one in self._conversation(messages)
-        ]
+        said = [self._found(binding, one, self._author(binding, one)) for one in self._conversation(messages)]
         for part in _packed(said):
             self._accept(binding, part)
+
+    def said_by_agent(self, binding: Binding, message: object) -> None:
+        """Note that another agent says this: a transcript does not tell who said what in the user's role."""
+        if words := transcript.words_of(Role.USER, message, max_chars=self._read_chars):
+            with self._lock:
+                _keep(self._agents, self._digest(binding, Role.USER, words), None)
+
+    def _author(self, binding: Binding, spoken: Spoken) -> Author:
+        if spoken.role is not Role.USER:
+            return _NOBODY
+        is_agent = bool(self._agents) and self._digest(binding, Role.USER, spoken.content) in self._agents
+        return _AN_AGENT if is_agent else Author(speaker=binding.speaker)
 
     def _conversation(self, messages: object) -> Sequence[Spoken]:
         return transcript.said_in(messages, max_chars=self._max_chars, beyond=LOOKED_BEYOND) if messages else ()
 
     def _half(
-        self, binding: Binding, role: Role, content: object, conversation: Sequence[Spoken], speaker: str | None
+        self, binding: Binding, role: Role, content: object, conversation: Sequence[Spoken], author: Author
     ) -> _Message | None:
         """Return one half of an exchange, None when it says nothing."""
         if conversation:
             found = transcript.find_said(conversation, role, content, max_chars=self._read_chars)
             if found is not None:
-                return self._found(binding, found, speaker)
+                return self._found(binding, found, author)
         words = transcript.words_of(role, content, max_chars=self._read_chars)
         if not words:
             return None
         digest = self._digest(binding, role, words)
-        return self._message(role, words, speaker, (digest, self._told.get(digest, 0)), told=True)
+        return self._message(role, words, author, (digest, self._told.get(digest, 0)), told=True)
 
-    def _found(self, binding: Binding, spoken: Spoken, speaker: str | None) -> _Message:
+    def _found(self, binding: Binding, spoken: Spoken, author: Author) -> _Message:
         """Return a message that the transcript numbers."""
         key = self._digest(binding, spoken.role, spoken.content), spoken.occurrence
-        return self._message(spoken.role, spoken.content, speaker, key, told=False)
+        return self._message(spoken.role, spoken.content, author, key, told=False)
 
-    def _message(self, role: Role, words: str, speaker: str | None, key: tuple[bytes, int], *, told: bool) -> _Message:
-        said = Said(role, words, speaker, occurrence=key[1], cleaned=True)
+    def _message(self, role: Role, words: str, author: Author, key: tuple[bytes, int], *, told: bool) -> _Message:
+        said = Said(role, words, author.speaker, occurrence=key[1], by_agent=author.is_agent, cleaned=True)
         return _Message(said, key, told)
 
     def _accept(self, binding: Binding, messages: Sequence[_Message]) -> None:

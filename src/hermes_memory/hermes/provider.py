@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.hermes.authors import author_of
 from hermes_memory.hermes.bindings import binding_of, home_of
 from hermes_memory.hermes.config_schema import PROVIDER_NAME
 from hermes_memory.hermes.guard import never_raises, nothing
@@ -70,7 +71,10 @@ class HermesMemoryProvider(SetupHooks):
 
     @never_raises(nothing)
     def on_turn_start(self, turn_number: int = 0, message: str = "", **facts: Any) -> None:
-        """Note edits of the notebooks that the host does not tell of."""
+        """Note edits of the notebooks that the host does not tell of, and whether another agent says this."""
+        binding, capture = self._sessions.find(), self._share.capture
+        if facts.get("author_is_bot") and binding is not None and capture is not None:
+            capture.said_by_agent(binding, message)
         self._reconcile()
 
     @never_raises(str)
@@ -110,8 +114,8 @@ class HermesMemoryProvider(SetupHooks):
         binding = self._sessions.find(session_id)
         if binding is None or not binding.writes or self._share.writable() is None or self._share.capture is None:
             return
-        author = text_or_none(turn_author.get("name")) if isinstance(turn_author, Mapping) else None
-        self._share.capture.exchange(binding, user_content, assistant_content, messages=messages, speaker=author)
+        author = author_of(binding, turn_author)
+        self._share.capture.exchange(binding, user_content, assistant_content, messages=messages, author=author)
 
     # --- the session
 

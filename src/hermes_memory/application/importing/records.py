@@ -75,7 +75,7 @@ class RecordPreparing:
             record,
             session=self._session(record.session),
             parent=self._preparing.session(record.parent),
-            speaker=self._name(record.speaker),
+            speaker=self._preparing.speaker(record.speaker, NAME_MAX_CHARS),
             content=said,
             metadata=self._preparing.metadata(record.metadata),
             vectors=_vectors(record, said),

@@ -1,0 +1,122 @@
+"""Names of who speaks: kept as they are, but for the keys of contacts in them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_memory.domain.model import Caller, Theme
+from hermes_memory.domain.speakers import speaker_name
+from hermes_memory.hermes.authors import Author, author_of
+from hermes_memory.hermes.sessions import Binding
+
+CONTACTS = frozenset({"777000111", "kestrel_handle", "bob.kestrel@example.org", "+49 151 50607080", "ana"})
+BOUND = Binding(
+    caller=Caller(theme=Theme("coder")),
+    files_caller=Caller(theme=Theme("coder")),
+    writes=True,
+    speaker="Bob",
+    contacts=CONTACTS,
+    visible_since=datetime(2026, 5, 3, tzinfo=UTC),
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Ana", "Ana Kestrel", "Dr. Bob O'Kestrel-Ros", "José", "李小龙", "🙂", "deploy-bot", "Agent 47", "R2-D2"),
+        *("Ms Saffron (night shift)", "web", "team:dm:planning", "Bob #1234", "3 o'clock"),
+    ],
+)
+def test_a_name_without_a_key_is_kept_as_it_is(name: str) -> None:
+    assert speaker_name(name) == speaker_name(f" {name} ") == name
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("+4915150607080", "+49 151 5060 7080", "004915150607080", "4915150607080", "(0151) 506-07080", "555-0100"),
+        *(
+            "+４９１５１５０６０７０８０",
+            "+49\u200b1515\u200b0607080",
+            "tel:+4915150607080",
+            "sms:12345",
+            "12345678",
+            "98765",
+        ),
+        *("bob.kestrel@example.org", "4915150607080@s.whatsapp.net", "@kestrel_handle", "@bob:example.org"),
+        *("agent:main:telegram:dm:12345", "8f14e45f-ceea-467f-a0e6-0123456789ab", "Uc0ffee00c0ffee00c0ffee00c0ffee00"),
+        *("iMessage;-;bob", "wxid_abc@im.wechat", "", "  ", "(+49 151 5060 7080)", "<bob.kestrel@example.org>"),
+    ],
+)
+def test_a_key_is_no_name(key: str) -> None:
+    assert speaker_name(key) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("Bob Kestrel (+49 151 5060 7080)", "Bob Kestrel"),
+        ("Bob Kestrel <bob.kestrel@example.org>", "Bob Kestrel"),
+        ("4915150607080 – Bob", "Bob"),
+        ("Bob4915150607080", "Bob"),
+        ("Bob @kestrel_handle", "Bob"),
+        ("Bob [@bob:example.org]", "Bob"),
+    ],
+)
+def test_what_remains_is_kept_when_a_key_is_taken_out(given: str, name: str) -> None:
+    assert speaker_name(given) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("777000111", None),
+        ("Kestrel_Handle", None),
+        ("Bob u777000111", "Bob u"),
+        ("Bob, KESTREL_HANDLE", "Bob"),
+        ("ANA", None),
+        ("Ana Ros", "Ros"),
+        ("Banana Joe", "Banana Joe"),
+    ],
+)
+def test_the_keys_of_whom_the_talk_is_with_are_no_names(given: str, name: str | None) -> None:
+    assert speaker_name(given, CONTACTS) == name
+
+
+@given(
+    st.text(st.sampled_from("+4915 06@.:_-(<>)aZß７\u200b#"), max_size=60), st.sets(st.sampled_from(sorted(CONTACTS)))
+)
+def test_a_name_that_was_kept_is_kept_again(given: str, contacts: set[str]) -> None:
+    name = speaker_name(given, frozenset(contacts))
+
+    assert name is None or speaker_name(name, frozenset(contacts)) == name
+
+
+@pytest.mark.parametrize(
+    ("told", "author"),
+    [
+        (None, Author(speaker="Bob")),
+        ("Ana", Author(speaker="Bob")),
+        ({}, Author(speaker="Bob")),
+        ({"id": "777000111", "name": None}, Author(speaker="Bob")),
+        ({"id": 777000111}, Author(speaker="Bob")),
+        ({"id": "other"}, Author(speaker=None)),
+        ({"name": "Cleo"}, Author(speaker="Cleo")),
+        ({"name": "+4915150607080"}, Author(speaker=None)),
+        ({"name": "777000111"}, Author(speaker=None)),
+        ({"id": "cleopatra", "name": "cleopatra"}, Author(speaker=None)),
+        ({"id": "888", "name": "Cleo 888"}, Author(speaker="Cleo")),
+        ({"id": "B1", "name": "HelperBot", "is_bot": True}, Author(speaker="HelperBot", is_agent=True)),
+        ({"is_bot": True}, Author(speaker=None, is_agent=True)),
+    ],
+)
+def test_an_author_is_whom_the_host_tells_of_without_a_key(told: object, author: Author) -> None:
+    assert author_of(BOUND, told) == author
+
+
+def test_a_binding_shows_no_contact() -> None:
+    assert not any(contact in repr(BOUND) for contact in CONTACTS)
