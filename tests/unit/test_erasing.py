@@ -11,11 +11,21 @@ from tests.contract.test_store_inmemory import Levers
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
-from hermes_memory.application.erase import COMPANIONS, LINKED, REACHING, READ, SHARED, UNLOOKED, UNUSABLE, Erasing
+from hermes_memory.application.erase import (
+    COMPANIONS,
+    LINKED,
+    REACHING,
+    READ,
+    SHARED,
+    UNFORGOTTEN,
+    UNLOOKED,
+    UNUSABLE,
+    Erasing,
+)
 from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeSubject, WholeTheme
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import Caller, SessionId, Subject
-from hermes_memory.domain.operations import Operation
+from hermes_memory.domain.operations import ById, Operation, row_id
 from hermes_memory.ports.spool import Kept, Spool
 from hermes_memory.testing.making import (
     ANA,
@@ -144,6 +154,47 @@ async def test_a_certificate_tells_of_what_somebody_wrote_that_may_mean_an_entry
 
     assert [REACHING.format(2) in told for told in notes] == [True, True]
     assert len(left) == 4
+
+
+async def test_of_an_entry_also_goes_what_follows_on_a_write_that_goes(spool: Spool) -> None:
+    erasing = Erasing(Levers().store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    waiting = add("tea at four", WITH_ANA)
+    row = row_id(waiting.stamp.operation)
+    with_ben = Caller(theme=MARKETING, subject=BEN, session=TALK)
+    others = [
+        replace(by_content("tea at five"), "juice", with_ben, upsert=True),
+        replace(by_content("water at six"), "juice", WITH_ANA, upsert=True),
+    ]
+    keep(spool, others, [])
+    theirs = bodies(spool)
+    follow_on = [
+        replace(by_content("tea at four"), "tea at five", WITH_ANA, upsert=True),
+        replace(by_substring("five"), "water at six", WITH_ANA, upsert=True),
+        replace(ById(id=row), "milk", WITH_ANA),
+        replace(by_substring("mil"), "cocoa", WITH_ANA),
+    ]
+    keep(spool, [waiting, *follow_on], [])
+    foretold = await erasing.preview(OneEntry(row=row))
+    done = await erasing.execute(OneEntry(row=row))
+    left = bodies(spool)
+    spool.close()
+
+    assert (foretold.counts["waiting"], done.counts["waiting"]) == (5, 5)
+    assert left == theirs
+
+
+async def test_a_certificate_tells_of_what_was_to_be_forgotten_and_is_not(spool: Spool) -> None:
+    erasing = Erasing(Levers().store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    told = {}
+    for erasure in (WholeSession(session=TALK), WholeSubject(subject=ANA), WholeTheme(theme=MARKETING)):
+        keep(spool, [remove(by_content("the code is 8841"), WITH_ANA), add("tea", WITH_ANA)], [])
+        told[erasure] = await notes_of(erasing, erasure)
+    spool.close()
+
+    assert [[UNFORGOTTEN.format(1) in notes for notes in both] for both in told.values()] == [
+        *([[True, True]] * 2),
+        [False, False],
+    ]
 
 
 @pytest.mark.parametrize("erasure", [WholeTheme(theme=MARKETING), WholeSession(session=TALK, theme=MARKETING)])

@@ -21,6 +21,8 @@ from hermes_memory.domain.erasure import (
     links,
     reaches,
     title,
+    told_by,
+    unforgets,
 )
 from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
 from hermes_memory.domain.model import OperationId
@@ -49,6 +51,10 @@ LINKED: Final = (
 REACHING: Final = (
     "{} writes that wait in talk with somebody select a memory by a text of this one: it may be one of their own, so"
     " they are delivered, and find this one no more"
+)
+UNFORGOTTEN: Final = (
+    "{} of the writes that wait were to forget a memory, and go undelivered: what they named and is not erased itself"
+    " is shown again, so forget it anew"
 )
 UNREADABLE: Final = (
     "{} writes in the spool cannot be read, so nobody can tell whose they are: see `hermes-memory spool`"
@@ -82,6 +88,7 @@ class _Found:
     unreadable: int = 0
     linked: int = 0
     reaching: int = 0
+    unforgotten: int = 0
 
     @property
     def notes(self) -> tuple[tuple[str, int], ...]:
@@ -153,7 +160,7 @@ class Erasing:
             started_at=started_at,
             seconds=time.monotonic() - started,
             counts=counts,
-            notes=self._notes(*await self._besides(erasure), *found.notes),
+            notes=self._notes(*await self._besides(erasure), *found.notes, (UNFORGOTTEN, found.unforgotten)),
         )
 
     async def execute(self, erasure: Erasure) -> Certificate:
@@ -188,7 +195,11 @@ class Erasing:
             counts={**erased.counts, **{name: dropped[name] for name in ("waiting", "dead")}},
             proofs=proofs,
             complete=settled and not any(proof.remaining for proof in proofs),
-            notes=(*(() if settled else (UNSETTLED,)), *self._notes(*besides, *after.notes), *after.told),
+            notes=(
+                *(() if settled else (UNSETTLED,)),
+                *self._notes(*besides, *after.notes, (UNFORGOTTEN, dropped["unforgotten"])),
+                *after.told,
+            ),
             erasure=erased.id,
         )
 
@@ -239,22 +250,28 @@ class Erasing:
 
 
 def _look(spool: Spool, erasure: Erasure, texts: frozenset[Told], found: _Found) -> None:
-    """Add what a spool keeps to what was found."""
+    """Add what a spool keeps to what was found.
+
+    In the order of acceptance: what the one entry would have said next is known by the write that would have said it.
+    """
     for kept in walk(spool):
         if kept.operation is None:
             found.unreadable += 1
         elif concerns(erasure, kept.operation, texts):
             found.kept["waiting" if kept.buried_at is None else "dead"].append(kept.id)
+            found.unforgotten += kept.buried_at is None and unforgets(erasure, kept.operation)
+            texts |= told_by(erasure, kept.operation)  # a set of its own: the next walk begins anew
         else:
             found.linked += links(erasure, kept.operation)
             found.reaching += reaches(erasure, kept.operation, texts)
 
 
 def _drop(spool: Spool, erasure: Erasure, texts: frozenset[Told]) -> Counter[str]:
-    """Drop what a spool keeps of it; return how much."""
+    """Drop what a spool keeps of it; return how much, and how much of it was to forget what may stay."""
     found = _Found()
     _look(spool, erasure, texts, found)
-    return Counter({name: drop(spool, doomed, dead_only=False) for name, doomed in found.kept.items()})
+    dropped = {name: drop(spool, doomed, dead_only=False) for name, doomed in found.kept.items()}
+    return Counter(dropped | {"unforgotten": found.unforgotten})
 
 
 def _numbers(found: Mapping[str, Sequence[object]]) -> Mapping[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias, assert_never
@@ -205,7 +205,7 @@ def _shown(theme: Theme) -> str:
     return theme if recognise(theme) is None else _A_CONTACT
 
 
-def concerns(erasure: Erasure, operation: Operation, texts: frozenset[Told] = frozenset()) -> bool:
+def concerns(erasure: Erasure, operation: Operation, texts: Set[Told] = frozenset()) -> bool:
     """Tell whether an accepted write that was not delivered belongs to what is erased.
 
     Args:
@@ -243,7 +243,24 @@ def links(erasure: Erasure, operation: Operation) -> bool:
     )
 
 
-def reaches(erasure: Erasure, operation: Operation, texts: frozenset[Told]) -> bool:
+def told_by(erasure: Erasure, operation: Operation) -> frozenset[Told]:
+    """Return what the one entry would have said after a write about it: what follows on that is about it too."""
+    if not isinstance(erasure, OneEntry) or not isinstance(operation, AddEntry | ReplaceEntry):
+        return frozenset()
+    of: AddEntry | Selector = operation if isinstance(operation, AddEntry) else operation.selector
+    caller = operation.stamp.caller
+    return frozenset(
+        Told(theme=caller.theme, subject=caller.subject, target=target, text=operation.content)
+        for target in (Target if isinstance(of, ById) else (of.target,))
+    )
+
+
+def unforgets(erasure: Erasure, operation: Operation) -> bool:
+    """Tell whether a write that goes with an erasure would forget what may stay: of another talk, or everybody's."""
+    return isinstance(erasure, WholeSubject | WholeSession) and isinstance(operation, RemoveEntry)
+
+
+def reaches(erasure: Erasure, operation: Operation, texts: Set[Told]) -> bool:
     """Tell whether somebody's write may mean the one entry, which is everybody's, by one of its texts.
 
     It may as well mean a memory of their own, so it is delivered, and finds the entry no more.
@@ -255,7 +272,7 @@ def reaches(erasure: Erasure, operation: Operation, texts: frozenset[Told]) -> b
     return _selects(operation.selector, shared) and not concerns(erasure, operation, texts)
 
 
-def _is_about(operation: Operation, row: RowId, texts: frozenset[Told]) -> bool:
+def _is_about(operation: Operation, row: RowId, texts: Set[Told]) -> bool:
     if not isinstance(operation, AddEntry | ReplaceEntry | RemoveEntry):
         return False
     if row_id(operation.stamp.operation) == row:
