@@ -196,6 +196,25 @@ def test_a_switch_to_a_session_that_was_let_go_is_nobodys_until_it_is_bound(
     assert found(book, "with-ana").caller.subject == ANA
 
 
+def test_a_switch_goes_on_as_the_parent_whichever_session_is_current(book: SessionBook) -> None:
+    book.bind("with-ana", of("coder", ANA))
+    book.bind("with-ben", of("coder", BEN))
+    book.switch("after-ana", parent="with-ana", fresh=True)
+    book.switch("after-ben", parent="with-ben", fresh=True)
+
+    assert found(book, "after-ana").caller.subject == ANA
+    assert found(book, "after-ben").caller.subject == found(book).caller.subject == BEN
+
+
+def test_a_switch_from_a_session_of_which_nobody_knows_whose_it_is_is_nobodys(book: SessionBook) -> None:
+    book.bind("with-ana", of("coder", ANA))
+    book.bind("with-ben", of("coder", BEN))
+    book.switch("after-cleo", parent="with-cleo", fresh=True)
+
+    assert (book.find(), book.find("after-cleo")) == (None, None)
+    assert found(book, "with-ben").caller.subject == BEN
+
+
 def test_threads_that_switch_at_once_mix_up_no_identity(book: SessionBook) -> None:
     for number in range(8):
         book.bind(f"s{number}", of(f"theme-{number}"))

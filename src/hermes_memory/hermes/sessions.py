@@ -107,24 +107,28 @@ class SessionBook:
             return _of_session(current, name) if current else None
 
     def switch(self, session: object, *, parent: object, fresh: bool) -> None:
-        """Go on in another session: one that is bound keeps its identity, another gets the current one.
+        """Go on in another session: one that is bound keeps its identity, another gets its parent's.
 
-        An old session whose binding was let go may be somebody else's, and is nobody's until it is bound.
+        It is nobody's where there were several identities and it is not known whose the parent is, or where its own
+        binding may have been let go.
 
         Args:
+            parent: The session it goes on from; the current one when none is named.
             fresh: The agent's window begins anew, so that what was said before may be recalled.
         """
         name, origin = _name(session), _name(parent)
         with self._lock:
-            binding = self.find()
-            if binding is None or not name:
+            current = self.find()
+            if current is None or not name:
                 return
-            since = datetime.now(UTC) if fresh else binding.visible_since
+            before = self._bindings.get(origin, None if origin and self._shared else current)
             known = self._bindings.get(name)
-            if known is None and self._shared and self._let_go and not fresh:
+            if known is None and (before is None or (self._shared and self._let_go and not fresh)):
                 self.leave(name)
                 return
-            base = known or replace(binding, parent=binding.named(origin) if origin != name else None)
+            before = before or current
+            base = known or replace(before, parent=before.named(origin) if origin != name else None)
+            since = datetime.now(UTC) if fresh else before.visible_since
             self.bind(name, replace(base, visible_since=since))
 
     def window_begins_anew(self) -> None:
