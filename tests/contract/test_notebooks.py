@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
-from hermes_memory.adapters.notebook_files import MAX_BYTES, NotebookFiles
+from hermes_memory.adapters.notebook_files import LINES, MAX_BYTES, NotebookFiles
 from hermes_memory.domain.model import HomeId, Target
 from hermes_memory.domain.notebook import FILE_NAMES, difference
 from hermes_memory.ports.notebook import Notebooks
@@ -55,6 +59,120 @@ class TestNotebookFiles(NotebooksContract):
         (self.folder / "MEMORY.md").mkdir()
 
         assert notebooks.read(Target.MEMORY) is None
+
+    def test_all_readers_of_a_home_know_the_same(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
+        other, late = (NotebookFiles(tmp_path, identity=HomeId("home")) for _ in range(2))
+        self.write(notebooks, Target.MEMORY, "one")
+        first = other.shared()
+        notebooks.subject_comes()
+        other.subject_comes()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
+        other.told(["three"], private=True)
+        notebooks.subjects_leave()
+        meanwhile = [reader.shared() for reader in (notebooks, other, late)]
+        other.subjects_leave()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree\n§\nfour")
+
+        assert first == {"one"}
+        assert meanwhile == [{"one"}] * 3
+        assert [reader.shared() for reader in (notebooks, other, late)] == [{"one", "four"}] * 3
+
+    def test_what_came_before_a_process_with_somebody_died_stays_out(
+        self, tmp_path: Path, notebooks: NotebookFiles
+    ) -> None:
+        self.write(notebooks, Target.MEMORY, "one")
+        with _visited(tmp_path) as process:
+            self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
+            meanwhile = notebooks.shared()
+            process.kill()
+            process.wait()
+        afterwards = [notebooks.shared(), NotebookFiles(tmp_path, identity=HomeId("home")).shared()]
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
+
+        assert meanwhile == {"one"}
+        assert afterwards == [{"one"}] * 2
+        assert notebooks.shared() == {"one", "three"}
+
+    def test_a_note_that_is_taken_away_while_somebody_is_here_makes_nothing_everybodys(
+        self, tmp_path: Path, notebooks: NotebookFiles
+    ) -> None:
+        notebooks.subject_comes()
+        self.write(notebooks, Target.MEMORY, "one")
+        (tmp_path / LINES).unlink()
+        without = notebooks.shared()
+        notebooks.subject_comes()
+        again = [notebooks.shared(), NotebookFiles(tmp_path, identity=HomeId("home")).shared()]
+        notebooks.subjects_leave()
+
+        assert without == frozenset()
+        assert again == [frozenset()] * 2
+        assert notebooks.shared() == frozenset()
+
+    @pytest.mark.parametrize("damage", ["", "no key\n", "00ff\n-x\n", "\n\n"])
+    def test_a_damaged_note_makes_nothing_everybodys(
+        self, tmp_path: Path, notebooks: NotebookFiles, damage: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        self.write(notebooks, Target.MEMORY, "one")
+        notebooks.subject_comes()
+        notebooks.subjects_leave()
+        (tmp_path / LINES).write_text(damage, encoding="utf-8")
+        shared = notebooks.shared()
+        notebooks.told(["one"], private=True)
+        notebooks.subject_comes()
+
+        assert shared == frozenset()
+        assert "cannot be read or noted" in caplog.text
+
+    def test_a_part_of_a_record_spoils_no_other(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
+        notebooks.told(["one"], private=True)
+        with (tmp_path / LINES).open("a") as note:
+            note.write("\n-0123")
+        notebooks.told(["two"], private=True)
+
+        assert notebooks.shared() == NotebookFiles(tmp_path, identity=HomeId("home")).shared() == {"three"}
+
+    def test_a_notebook_that_cannot_be_read_when_somebody_leaves_is_judged_when_it_can(
+        self, tmp_path: Path, notebooks: NotebookFiles
+    ) -> None:
+        notebooks.subject_comes()
+        self.write(notebooks, Target.MEMORY, "x" * (MAX_BYTES + 1))
+        notebooks.subjects_leave()
+        self.write(notebooks, Target.MEMORY, "one")
+
+        assert notebooks.shared() == frozenset()
+
+    def test_a_note_that_is_open_to_others_is_closed_to_them(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
+        notebooks.told(["one"], private=True)
+        made = (tmp_path / LINES).stat().st_mode & 0o777
+        (tmp_path / LINES).chmod(0o644)
+        notebooks.shared()
+
+        assert made == (tmp_path / LINES).stat().st_mode & 0o777 == 0o600
+
+    def test_a_home_without_somebody_keeps_no_note(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
+        self.write(notebooks, Target.MEMORY, "one")
+        notebooks.told(["one"], private=False)
+        notebooks.subjects_leave()
+
+        assert notebooks.shared() == {"one"}
+        assert not (tmp_path / LINES).exists()
+
+
+@contextmanager
+def _visited(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """Have somebody's session in another process."""
+    visit = (
+        "import pathlib, sys; from hermes_memory.adapters.notebook_files import NotebookFiles;"
+        "NotebookFiles(pathlib.Path(sys.argv[1]), identity='home').subject_comes(); print('here', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", visit, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
+        yield process
+        process.kill()
 
 
 def test_what_is_written_and_not_stored_is_added_in_order_and_what_is_only_stored_removed() -> None:

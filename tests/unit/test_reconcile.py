@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from tests.support.inprocess import GUARD, InProcess
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
+from hermes_memory.application.preparing import ENTRY_MAX_CHARS
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, SpoolFull, StoreUnavailable
 from hermes_memory.domain.model import Caller, CurrentScope, Entry, Origin, Target
-from hermes_memory.domain.operations import Operation
-from hermes_memory.testing.making import ANA, DESK, DESK_WITH_ANA, HOME, MARKETING, OTHER_HOME, SALES, add
+from hermes_memory.domain.operations import ByContent, Operation
+from hermes_memory.testing.making import ANA, DESK, DESK_WITH_ANA, HOME, MARKETING, OTHER_HOME, SALES, add, remove
+
+SALES_DESK = Caller(theme=SALES)
 
 
 class Bench(InProcess):
@@ -119,6 +122,61 @@ async def test_an_entry_that_is_somebodys_own_is_never_copied_for_everyone(bench
     assert count == 1
     assert await bench.copies(DESK) == {"Staging uses port 5433"}
     assert await bench.copies(DESK_WITH_ANA) == {"Ana is ill"}
+
+
+async def test_an_entry_that_was_somebodys_own_is_not_copied_for_everyone_once_they_have_it_no_more(
+    bench: Bench,
+) -> None:
+    await bench.hold(add("Ana is ill", DESK_WITH_ANA, source=HOME))
+    bench.write("Ana is ill", "Staging uses port 5433")
+    await bench.reconcile(DESK)
+    await bench.hold(remove(ByContent(target=Target.MEMORY, content="Ana is ill"), DESK_WITH_ANA))
+    bench.write("Staging uses port 5433", "Ana is ill")
+    await bench.reconcile(DESK)
+
+    assert await bench.copies(DESK) == {"Staging uses port 5433"}
+    assert await bench.copies(DESK_WITH_ANA) == set()
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["Ana is ill", " Ana is\r\nill ", "Ana is ill\n§\nSo is Ben", "ana is ill"],
+    ids=["as written", "spaces", "two in one", "letters"],
+)
+async def test_what_was_told_of_as_somebodys_own_is_not_copied_for_everyone_though_nothing_of_it_is_stored(
+    bench: Bench, told: str
+) -> None:
+    bench.mirror.added(DESK_WITH_ANA, Target.USER, told)
+    bench.spool.done([item.operation.stamp.operation for item in bench.spool.due(10)])
+    bench.write(*told.split("\n§\n"), "Staging uses port 5433")
+    await bench.reconcile(DESK)
+
+    assert await bench.copies(DESK) == {"Staging uses port 5433"}
+
+
+async def test_what_is_told_of_as_somebodys_own_is_known_whatever_is_kept_of_it(bench: Bench) -> None:
+    long = "word " * ENTRY_MAX_CHARS
+    bench.mirror.replaced(DESK_WITH_ANA, Target.USER, long, previous="Ana is ill", old_text=None)
+    bench.spool.done([item.operation.stamp.operation for item in bench.spool.due(10)])
+    bench.write(long, f"{long} and more")
+    count = await bench.reconcile(DESK)
+
+    # The two would be stored as the same text, of which one is Ana's.
+    assert count == 0
+
+
+async def test_what_comes_while_somebody_is_here_waits_for_the_word_of_the_host(bench: Bench) -> None:
+    bench.write("One")
+    bench.mirror.subject_comes()
+    bench.write("One", "Two", "Three")
+    before = await bench.reconcile()
+    bench.mirror.added(DESK, Target.MEMORY, "Two")
+    await bench.deliver()
+    bench.mirror.subjects_leave()
+    after = await bench.reconcile(SALES_DESK)
+
+    assert (before, after) == (1, 2)
+    assert await bench.copies() == await bench.copies(SALES_DESK) == {"One", "Two"}
 
 
 async def test_a_person_loses_what_is_gone_and_is_given_nothing_of_others(bench: Bench) -> None:

@@ -11,21 +11,23 @@ from typing import Final
 _PAUSE: Final = (0.0005, 0.002)
 
 
-def lock_briefly(descriptor: int, patience: float) -> None:
+def lock_briefly(descriptor: int, patience: float, *, shared: bool = False) -> None:
     """Lock a file for this descriptor alone, until it is closed. A few short tries, then no more.
 
     Args:
         descriptor: The open file.
         patience: Seconds to try.
+        shared: Lock it together with others that do so as well. What the descriptor had for itself alone it gives up.
 
     Raises:
         TimeoutError: Somebody else held the lock all the time.
         OSError: The file cannot be locked.
     """
     deadline = time.monotonic() + patience
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() >= deadline:
                 raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked") from error

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
+from hermes_memory.adapters.notebook_lines import FileNotebookLines
 from hermes_memory.domain.model import HomeId, Target
 from hermes_memory.domain.notebook import FILE_NAMES, parse
 
 logger = logging.getLogger(__name__)
 
+LINES: Final = Path("hermes-memory", "notebook-lines")
+"""Where a home keeps whose the lines of its notebooks are."""
 MAX_BYTES: Final = 4_194_304
 """A notebook larger than this is not the host's doing (it keeps them to a few kilobytes) and is left alone."""
 
@@ -22,6 +25,8 @@ class NotebookFiles:
     def __init__(self, home: Path, *, identity: HomeId) -> None:
         self._home = home
         self._identity = identity
+        self._lines = FileNotebookLines(home / LINES, self._written)
+        self._shared: tuple[object, frozenset[str]] | None = None
 
     @property
     def home(self) -> HomeId:
@@ -50,6 +55,31 @@ class NotebookFiles:
                 state = None
             marks.append(f"{state.st_mtime_ns}:{state.st_size}:{state.st_ino}" if state else "-")
         return "|".join(marks)
+
+    def told(self, entries: Collection[str], *, private: bool) -> None:
+        """Note of entries that they are some subject's, or everybody's."""
+        self._lines.told(entries, private=private)
+
+    def subject_comes(self) -> None:
+        """Note that a session with a subject is here."""
+        self._lines.come()
+
+    def subjects_leave(self) -> None:
+        """Note that there is no session with a subject here any more."""
+        self._lines.leave()
+
+    def shared(self) -> frozenset[str]:
+        """Return the entries that are everybody's. What was found is kept until a file or the note of it changes."""
+        state = self.fingerprint(), self._lines.state()
+        known = self._shared
+        if known is None or known[0] != state:
+            self._shared = known = state, self._lines.shared()
+        return known[1]
+
+    def _written(self) -> tuple[list[str], bool]:
+        """Return the entries of all notebooks, and whether each one that is there could be read."""
+        read = [self.read(target) for target in Target if self._path(target)]
+        return [entry for entries in read for entry in entries or ()], None not in read
 
     def _path(self, target: Target) -> Path | None:
         for folder in (self._home / "memories", self._home):

@@ -7,7 +7,7 @@ file is the truth; the reconciliation compares it with the stored copies and acc
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -16,7 +16,7 @@ from typing import Final
 from hermes_memory.application.accept import Acceptor
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, Entry, HomeId, Origin, Target
-from hermes_memory.domain.notebook import difference
+from hermes_memory.domain.notebook import difference, parse
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Operation, Selector
 from hermes_memory.ports.notebook import Notebooks
 
@@ -46,6 +46,7 @@ class Mirror:
             SpoolFull: The spool has reached its bound.
         """
         with self._order:
+            self._note(caller, content)
             return self._acceptor.add(
                 caller,
                 self._fitting(content),
@@ -69,6 +70,7 @@ class Mirror:
             SpoolFull: The spool has reached its bound.
         """
         with self._order:
+            self._note(caller, content)
             return self._acceptor.replace(
                 caller,
                 self._selector(target, previous, old_text),
@@ -89,6 +91,29 @@ class Mirror:
         with self._order:
             selector = self._selector(target, previous, old_text)
             return self._acceptor.remove(caller, selector, origin=Origin.ASSISTANT, tool=TOOL)
+
+    def kept_out(self, content: object) -> None:
+        """Note of an entry which the host told of, and which is not mirrored, that it is not everybody's."""
+        self._notebooks.told(parse(str(content)), private=True)
+
+    def keep_out(self, private: Collection[tuple[Target, str]]) -> None:
+        """Note of entries, in the form in which they are stored, that they are somebody's for good."""
+        found = [
+            entry
+            for target, entries in self._entries.items()
+            for entry, text in entries.items()
+            if (target, text) in private
+        ]
+        if found:
+            self._notebooks.told(found, private=True)
+
+    def subject_comes(self) -> None:
+        """Note that somebody's session is here: what is new in the files may be theirs until the host tells."""
+        self._notebooks.subject_comes()
+
+    def subjects_leave(self) -> None:
+        """Note that no session of somebody is here any more."""
+        self._notebooks.subjects_leave()
 
     @property
     def home(self) -> HomeId:
@@ -114,7 +139,8 @@ class Mirror:
     ) -> int:
         """Compare the files as they are now with the stored copies; accept the writes that are missing, count them.
 
-        A caller with a subject only loses copies that are gone from the file: what else it holds is not its own.
+        A caller with a subject only loses copies that are gone from the file: what else it holds is not its own. One
+        without is given what is everybody's; whose a line is, the notebooks know better than what is stored of it.
 
         Args:
             stored: The caller's copies, read before this call.
@@ -145,9 +171,21 @@ class Mirror:
             for text in found.remove:
                 if (target, text) not in done:
                     yield (target, text), partial(self._take_out, caller, copies[text])
-            for text in () if caller.subject is not None else found.add:
-                if (target, text) not in done:
+            if caller.subject is not None or not found.add:
+                continue
+            shared = self._shared(target)
+            for text in found.add:
+                if text in shared and (target, text) not in done:
                     yield (target, text), partial(self._put_in, caller, target, text)
+
+    def _shared(self, target: Target) -> set[str]:
+        """Return the entries that are everybody's, in the form in which they would be stored."""
+        shared, entries = self._notebooks.shared(), self._entries.get(target, {})
+        own = {text for entry, text in entries.items() if text and entry not in shared}
+        return {text for entry, text in entries.items() if text and entry in shared} - own
+
+    def _note(self, caller: Caller, content: object) -> None:
+        self._notebooks.told(parse(str(content)), private=caller.subject is not None)
 
     def _take_out(self, caller: Caller, entry: Entry) -> Operation:
         return self._acceptor.remove(caller, self._as_read(entry), origin=Origin.IMPORT, tool=TOOL)

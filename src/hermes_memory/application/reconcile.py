@@ -44,6 +44,9 @@ class Reconciler:
             if contents and caller.subject is None
             else frozenset()
         )
+        if private:
+            # The copy may be forgotten or erased. The line in the file remains theirs.
+            await self._spool.call(partial(self._mirror.keep_out, private))
         done: set[tuple[Target, str]] = set()
         accept = partial(self._mirror.accept_differences, caller, stored, private, done=done, most=WRITES_AT_ONCE)
         # In parts: the spool's thread has more to do, and what the host tells meanwhile waits for each of them.

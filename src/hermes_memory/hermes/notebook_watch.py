@@ -22,7 +22,12 @@ class NotebookWatch:
         self._seen = ""
 
     def look(self, binding: Binding) -> None:
-        """Reconcile in the background if the notebooks changed since the last look for this theme."""
+        """Reconcile in the background if the notebooks changed since the last look for this theme.
+
+        It comes before whatever the session's agent can write, and notes whether that is somebody's session.
+        """
+        if binding.caller.subject is not None:
+            self._runtime.local.mirror.subject_comes()
         if not binding.writes or not self._runtime.settings.reconcile_files:
             return
         mark = f"{binding.caller.theme}|{self._runtime.local.mirror.fingerprint()}"

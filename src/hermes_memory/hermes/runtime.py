@@ -70,8 +70,8 @@ class Runtime:
         self._close_spool(max(deadline - time.monotonic(), 0.1))
 
     def _close_spool(self, seconds: float) -> None:
-        """Close the spool aside: the disk and other processes may keep it waiting longer than the host waits."""
-        closing = threading.Thread(target=self.local.spool.close, name=CLOSING_NAME, daemon=True)
+        """Close the home's files aside: the disk and other processes may keep us waiting longer than the host does."""
+        closing = threading.Thread(target=self._close_home, name=CLOSING_NAME, daemon=True)
         try:
             closing.start()
         except RuntimeError:  # the interpreter ends, and the system closes the files
@@ -85,7 +85,11 @@ class Runtime:
 
     def _ended(self) -> None:
         if self._abandoned:
-            self.local.spool.close()
+            self._close_home()
+
+    def _close_home(self) -> None:
+        self.local.mirror.subjects_leave()
+        self.local.spool.close()
 
     def _opening(self) -> AbstractAsyncContextManager[Memory]:
         # Imported on the loop's thread: the drivers take a while to load, and an agent's start must not wait for them.

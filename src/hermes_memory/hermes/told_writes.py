@@ -24,6 +24,11 @@ class Action(StrEnum):
     REMOVE = "remove"
 
 
+def written_text(content: object, facts: Mapping[str, Any]) -> object:
+    """Return what the host says that it wrote."""
+    return content if content not in (None, "") else facts.get("new_text")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldWrite:
     """One write that the host told of.
@@ -47,7 +52,7 @@ class ToldWrite:
         Raises:
             InvalidInput: The target is not one of the notebooks.
         """
-        text = content if content not in (None, "") else facts.get("new_text")
+        text = written_text(content, facts)
         try:
             kind = Action(action)
         except ValueError:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from hermes_memory.domain.model import HomeId, Target
 
 
 class Notebooks(Protocol):
-    """MEMORY.md and USER.md of a home. Both methods are short and may be called from any thread."""
+    """MEMORY.md and USER.md of a home. All methods are short and may be called from any thread.
+
+    What they know of whose an entry is, all readers of a home have in common, for good, and keep no text of it.
+    """
 
     @property
     def home(self) -> HomeId:
@@ -25,4 +28,25 @@ class Notebooks(Protocol):
 
     def fingerprint(self) -> str:
         """Return a value that changes when one of the files does; cheap enough to ask before every turn."""
+        ...
+
+    def told(self, entries: Collection[str], *, private: bool) -> None:
+        """Note whose entries are, there or not: some subject's, or everybody's. What once is private stays so."""
+        ...
+
+    def subject_comes(self) -> None:
+        """Note that a session with a subject is here, before it can write. It may be told of again."""
+        ...
+
+    def subjects_leave(self) -> None:
+        """Note that there is no session with a subject here any more. Entries that came meanwhile become private."""
+        ...
+
+    def shared(self) -> frozenset[str]:
+        """Return the entries, as written, that are everybody's.
+
+        That is every entry until a session with a subject comes. From then on, and as long as one is here, an entry
+        that came since is nobody's to share unless it was told of as everybody's. No entry that is private is among
+        them, nor one that differs from it by spaces or the case of letters alone.
+        """
         ...

@@ -47,3 +47,52 @@ class NotebooksContract:
             self.write(notebooks, Target.MEMORY, text)
 
         assert notebooks.read(Target.MEMORY) == ("two",)
+
+    def test_every_entry_is_everybodys_until_somebody_comes(self, notebooks: Notebooks) -> None:
+        before = notebooks.shared()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
+        self.write(notebooks, Target.USER, "prefers tea")
+
+        assert before == frozenset()
+        assert notebooks.shared() == {"one", "two", "prefers tea"}
+
+    def test_what_is_told_of_as_private_never_is_everybodys_again(self, notebooks: Notebooks) -> None:
+        notebooks.told(["one"], private=True)
+        notebooks.told(["one"], private=False)
+        for text in ("one\n§\ntwo", None, "two\n§\none"):
+            self.write(notebooks, Target.MEMORY, text)
+        notebooks.subject_comes()
+        notebooks.subjects_leave()
+        self.write(notebooks, Target.USER, "one")
+
+        assert notebooks.shared() == {"two"}
+
+    def test_spaces_and_the_case_of_letters_make_no_other_entry(self, notebooks: Notebooks) -> None:
+        notebooks.told(["My PIN  is\nKestrel"], private=True)
+        self.write(notebooks, Target.MEMORY, "my pin is kestrel\n§\ntwo")
+
+        assert notebooks.shared() == {"two"}
+
+    def test_what_comes_while_somebody_is_here_is_everybodys_only_if_it_is_told_of(self, notebooks: Notebooks) -> None:
+        self.write(notebooks, Target.MEMORY, "one")
+        notebooks.subject_comes()
+        notebooks.subject_comes()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
+        meanwhile = notebooks.shared()
+        notebooks.told(["three"], private=False)
+
+        assert meanwhile == {"one"}
+        assert notebooks.shared() == {"one", "three"}
+
+    def test_what_came_meanwhile_stays_out_and_what_comes_afterwards_is_everybodys(self, notebooks: Notebooks) -> None:
+        notebooks.subject_comes()
+        self.write(notebooks, Target.MEMORY, "one")
+        notebooks.subjects_leave()
+        notebooks.subjects_leave()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
+        left = notebooks.shared()
+        notebooks.subject_comes()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
+
+        assert left == {"two"}
+        assert notebooks.shared() == {"two"}

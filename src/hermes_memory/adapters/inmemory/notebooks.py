@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hermes_memory.domain.model import HomeId, Target
 from hermes_memory.domain.notebook import parse
+from hermes_memory.domain.notebook_lines import VISITED, KnownLines, spelling
 
 
 class InMemoryNotebooks:
@@ -22,6 +23,7 @@ class InMemoryNotebooks:
         self._home = home
         self._texts: dict[Target, str] = {}
         self._writes = 0
+        self._known = KnownLines()
 
     @property
     def home(self) -> HomeId:
@@ -44,3 +46,34 @@ class InMemoryNotebooks:
     def fingerprint(self) -> str:
         """Return a value that changes with every write."""
         return str(self._writes)
+
+    def told(self, entries: Collection[str], *, private: bool) -> None:
+        """Note of entries that they are some subject's, or everybody's."""
+        self._note(self._known.told(map(spelling, entries), private=private))
+
+    def subject_comes(self) -> None:
+        """Note that a session with a subject is here."""
+        if not self._known.visited:
+            self._settle()
+            self._note([VISITED])
+
+    def subjects_leave(self) -> None:
+        """Note that there is no session with a subject here any more."""
+        if self._known.visited:
+            self._settle()
+
+    def shared(self) -> frozenset[str]:
+        """Return the entries that are everybody's."""
+        entries = self._entries()
+        shared = self._known.shared([spelling(entry) for entry in entries], alone=not self._known.visited)
+        return frozenset(entry for entry, everybodys in zip(entries, shared, strict=True) if everybodys)
+
+    def _entries(self) -> list[str]:
+        return [entry for text in self._texts.values() for entry in parse(text)]
+
+    def _settle(self) -> None:
+        self._note(self._known.settled([spelling(entry) for entry in self._entries()], whole=True))
+
+    def _note(self, records: Sequence[str]) -> None:
+        for record in records:
+            self._known.take(record)

@@ -1,0 +1,227 @@
+"""Whose the lines of a home's notebooks are, in a small file that all processes of the home share.
+
+It holds keyed hashes alone, and their key: no text can be read in it. It is only ever added to. A process in which
+somebody's session is keeps the file locked together with others of that kind; the kernel lets go for one that dies.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from hermes_memory.adapters.brief_lock import lock_briefly
+from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others, make_private
+from hermes_memory.domain.notebook_lines import PRIVATE, VISITED, KnownLines, spelling
+
+logger = logging.getLogger(__name__)
+
+KEY_BYTES: Final = 32
+NAME_BYTES: Final = 16
+_PATIENCE: Final = 0.25
+"""Seconds to wait for a process that looks through the notebooks. The host's turn waits with us."""
+_MOMENT: Final = 0.02
+"""Seconds to try whether somebody's session is there."""
+
+Written: TypeAlias = Callable[[], tuple[Sequence[str], bool]]
+
+
+class FileNotebookLines:
+    """Keeps a file (0600), made when the first session of somebody comes. Any thread and any process may call.
+
+    Nothing is raised: where the file cannot be used no line is everybody's, and it is told.
+
+    Args:
+        path: Where the file is, or will be made.
+        written: Reads the lines that are there, and tells whether those are all.
+    """
+
+    def __init__(self, path: Path, written: Written) -> None:
+        self._path = path
+        self._written = written
+        self._busy = threading.Lock()
+        self._staying: int | None = None
+        self._complaint = logging.WARNING
+        self._begin((0, 0))
+
+    def told(self, lines: Collection[str], *, private: bool) -> None:
+        """Note whose lines are. Everybody's need no note as long as nobody's session was ever there."""
+        with self._using(), self._opened(make=private) as descriptor:
+            if descriptor is not None and (private or self._known.visited):
+                self._add(descriptor, self._known.told(self._names(lines), private=private))
+
+    def come(self) -> None:
+        """Note that somebody's session is there, before it can write."""
+        with self._using():
+            if self._staying is not None and os.fstat(self._staying).st_nlink:
+                return
+            with self._opened(make=True) as descriptor:
+                if descriptor is not None:
+                    self._stay(descriptor)
+
+    def leave(self) -> None:
+        """Note that no session of somebody is there any more in this process."""
+        with self._using():
+            if self._staying is None:
+                return
+            self._let_go()
+            with self._opened() as descriptor:
+                if descriptor is not None and _alone(descriptor):
+                    self._settle(descriptor)
+
+    def shared(self) -> frozenset[str]:
+        """Return the lines that are there and may be copied for everyone."""
+        found: frozenset[str] = frozenset()
+        with self._using(), self._opened() as descriptor:
+            found |= self._shared(descriptor)
+        return found
+
+    def state(self) -> tuple[int, int] | None:
+        """Return a value that changes when something is noted."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size
+
+    def _shared(self, descriptor: int | None) -> frozenset[str]:
+        if descriptor is None:
+            lines, _ = self._written()
+            # Whoever comes says so before they write: what was read before that is none of theirs.
+            return frozenset() if self._path.exists() or self._staying is not None else frozenset(lines)
+        if self._known.visited and self._staying is None and _alone(descriptor):
+            self._settle(descriptor)
+        visited = self._known.visited
+        lines, _ = self._written()
+        self._follow(descriptor)
+        alone = not (visited or self._known.visited or self._staying is not None)
+        shared = self._known.shared(self._names(lines), alone=alone)
+        return frozenset(line for line, everybodys in zip(lines, shared, strict=True) if everybodys)
+
+    def _stay(self, descriptor: int) -> None:
+        if self._staying is not None:  # somebody took the file away meanwhile, and what it said
+            self._let_go()
+            self._add(descriptor, [VISITED])
+        if _alone(descriptor):
+            self._settle(descriptor)
+        self._add(descriptor, [VISITED])
+        # Another process may take the lock in between, find nobody and say so.
+        lock_briefly(descriptor, _PATIENCE, shared=True)
+        self._add(descriptor, [VISITED])
+        self._staying = os.dup(descriptor)
+
+    def _let_go(self) -> None:
+        staying, self._staying = self._staying, None
+        if staying is not None:
+            os.close(staying)
+
+    def _settle(self, descriptor: int) -> None:
+        """Say of every line that is there whose it is. The lock is held."""
+        self._follow(descriptor)
+        lines, whole = self._written()
+        records = self._known.settled(self._names(lines), whole=whole)
+        self._add(descriptor, records)
+        if held := sum(record.startswith(PRIVATE) for record in records):
+            facts = {"action": "notebook.held", "lines": held}
+            logger.info("lines of the notebooks came in talk with somebody and stay out of the memory", extra=facts)
+
+    # --- the file
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        with self._busy:
+            try:
+                yield
+            except (OSError, ValueError) as error:
+                facts = {"action": "notebook.lines", "cause": type(error).__name__}
+                level, self._complaint = self._complaint, logging.DEBUG
+                logger.log(level, "whose the lines of the notebooks are cannot be read or noted", extra=facts)
+
+    @contextmanager
+    def _opened(self, *, make: bool = False) -> Iterator[int | None]:
+        """Open the file and read what is new in it; None when there is none and none is to be made."""
+        if make and not self._path.exists():
+            self._make()
+        # Without waiting: somebody may have put a pipe there.
+        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        try:
+            descriptor = os.open(self._path, flags)
+        except FileNotFoundError:
+            yield None
+            return
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                raise PermissionError(errno.EPERM, "no plain file of this user's")
+            close_to_others(descriptor)
+            self._follow(descriptor)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _make(self) -> None:
+        make_private(self._path.parent)
+        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        try:
+            _write(descriptor, f"{secrets.token_hex(KEY_BYTES)}\n")
+            # A hard link is made by one of several rivals only, and never shows a half-written file.
+            with suppress(FileExistsError):
+                self._path.hardlink_to(draft)
+        finally:
+            os.close(descriptor)
+            draft.unlink()
+
+    def _begin(self, file: tuple[int, int]) -> None:
+        self._file, self._offset, self._key = file, 0, b""
+        self._known = KnownLines()
+
+    def _follow(self, descriptor: int) -> None:
+        """Read what was added since the last time, by whomever; all of it where it is another file."""
+        found = os.fstat(descriptor)
+        if (found.st_dev, found.st_ino) != self._file or found.st_size < self._offset:
+            self._begin((found.st_dev, found.st_ino))
+        text = os.pread(descriptor, found.st_size - self._offset, self._offset)
+        ended = text.rfind(b"\n") + 1  # what another process is about to write is read when it is done
+        self._offset += ended
+        records = text[:ended].decode("ascii", "replace").splitlines()
+        if not self._key:
+            self._key = bytes.fromhex(records.pop(0)) if records else b""
+            if len(self._key) != KEY_BYTES:
+                self._begin((0, 0))
+                raise ValueError("the file holds no usable key")
+        for record in records:
+            self._known.take(record)
+
+    def _add(self, descriptor: int, records: Sequence[str]) -> None:
+        if records:
+            # A disk that was full may have left a part of a record, which must not run into this one.
+            _write(descriptor, "".join(f"\n{record}" for record in records) + "\n")
+            self._follow(descriptor)
+
+    def _names(self, lines: Collection[str]) -> list[str]:
+        texts = (spelling(line).encode("utf-8", "replace") for line in lines)
+        return [hashlib.blake2b(text, key=self._key, digest_size=NAME_BYTES).hexdigest() for text in texts]
+
+
+def _alone(descriptor: int) -> bool:
+    """Take the lock for ourselves if nobody's session is there, and tell whether we have it now."""
+    try:
+        lock_briefly(descriptor, _MOMENT)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _write(descriptor: int, text: str) -> None:
+    given = text.encode("ascii")
+    if os.write(descriptor, given) != len(given):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -1,0 +1,76 @@
+"""Whose the lines of a home's notebooks are: everybody's, or not.
+
+A notebook does not say who wrote a line. So each is known by what is told of it, and by when it was there first: what
+is there before somebody's session begins is everybody's, and so is what the host tells of without a person. What
+somebody's session told of never is, whatever becomes of the memory of it. What nobody told of and came while such a
+session was there may be somebody's, and is held to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+PRIVATE: Final = "-"
+SHARED: Final = "+"
+VISITED: Final = "*"
+"""Somebody's session is there from now on."""
+SETTLED: Final = "."
+"""No such session is there any more, and all lines that came meanwhile are known."""
+
+
+def spelling(line: str) -> str:
+    r"""Return what lines have in common that say the same.
+
+    >>> spelling("Prefers \n tea ") == spelling("prefers tea")
+    True
+    """
+    return " ".join(line.split()).casefold()
+
+
+class KnownLines:
+    """What the records of one home, in their order, say of its lines. A line goes by a name that is no text of it."""
+
+    def __init__(self) -> None:
+        self._private: dict[str, bool] = {}
+        self._visited = False
+
+    @property
+    def visited(self) -> bool:
+        """Whether somebody's session came of which nothing says that it left."""
+        return self._visited
+
+    def take(self, record: str) -> None:
+        """Follow a record. One that makes no sense says nothing."""
+        kind, name = record[:1], record[1:]
+        if kind == PRIVATE and name:
+            self._private[name] = True
+        elif kind == SHARED and name:
+            self._private.setdefault(name, False)
+        elif record in {VISITED, SETTLED}:
+            self._visited = record == VISITED
+
+    def told(self, names: Iterable[str], *, private: bool) -> list[str]:
+        """Return the records that say whose these lines are, without those that would say nothing new."""
+        kind = PRIVATE if private else SHARED
+        told = dict.fromkeys(names)
+        return [kind + name for name in told if self._private.get(name) not in {True, private}]
+
+    def settled(self, names: Collection[str], *, whole: bool) -> list[str]:
+        """Return the records that say of all lines that are there whose they are, once no such session is there.
+
+        Args:
+            names: The lines that are there.
+            whole: These are all of them. Otherwise others may have come, too.
+        """
+        unknown = self.told((name for name in names if name not in self._private), private=self._visited)
+        return [*unknown, SETTLED] if self._visited and whole else unknown
+
+    def shared(self, names: Sequence[str], *, alone: bool) -> list[bool]:
+        """Tell of each line whether it may be copied for everyone.
+
+        Args:
+            names: The lines.
+            alone: Nobody's session is there, nor was since all lines were known.
+        """
+        return [not self._private.get(name, not alone) for name in names]
