@@ -53,7 +53,7 @@ USES: Final[Mapping[str, Use]] = {
     "config check": Use("", "file problems valid"),
     "config schema": Use("", "$defs $schema additionalProperties description properties title type"),
     "doctor": Use("", "exit findings healthy settings"),
-    "add": Use("apples --sync --theme fruit --metadata a=b --target USER", "entry stored"),
+    "add": Use("apples --sync --theme fruit --metadata a=b --target USER", "entry no_vector stored"),
     "stats": Use(
         "",
         "at batch buried delivered embed_breaker embedded embedder_note embedder_problem generation generations "

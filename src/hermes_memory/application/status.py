@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.deliver import Deliverer
@@ -22,6 +22,7 @@ from hermes_memory.ports.spool import Leadership, SpoolStatus
 
 logger = logging.getLogger(__name__)
 
+NO_GENERATION: Final = "no embedding generation: run migrate with an embedder configured to make one"
 Counted = TypeVar("Counted")
 
 
@@ -100,6 +101,17 @@ class StatusReporter:
     def troubles(self) -> tuple[Trouble, ...]:
         """Return what is wrong as this process knows it, without asking anybody. Any thread may call."""
         return self._health.troubles()
+
+    async def embedder_problem(self) -> str | None:
+        """Say why rows that are stored get no vector here, None when they do or are not to.
+
+        Raises:
+            StoreUnavailable, SchemaNotApplied: As for `EmbeddingQueue.active`.
+        """
+        if self._stage is None:
+            return None
+        generation = await self._queue.active()
+        return self._embedder_problem(generation) if generation else NO_GENERATION
 
     async def report(self, *, unanswered: str | None = None) -> Status:
         """Take the snapshot; a store that does not answer is part of it, not an error."""

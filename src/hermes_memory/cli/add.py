@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+import anyio
+
 from hermes_memory.application.arguments import parse_target
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.history import caller_of, whose_options
-from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.errors import InvalidInput, StoreUnavailable
 from hermes_memory.domain.model import Caller, Entry, Origin
 from hermes_memory.settings import Settings
 
 EMBED_SECONDS: Final = 15.0
+"""For the vector, where one can come."""
+LOOK_SECONDS: Final = 0.5
+"""Between looks whether one still can."""
 
 
 def register(verbs: Any) -> None:
@@ -57,19 +62,33 @@ def carry_out(given: argparse.Namespace) -> int:
 
 
 def _store(given: argparse.Namespace, settings: Settings, caller: Caller, metadata: dict[str, str]) -> int:
-    async def work(memory: Memory) -> Entry:
+    async def work(memory: Memory) -> tuple[Entry, str | None]:
         view = memory.view_of(caller)
         entry = await view.remember(given.content, target=given.target, metadata=metadata, origin=Origin.OPERATOR)
-        # No agent may be running that would give it its vector.
-        await memory.settled(timeout=EMBED_SECONDS)
-        return entry
+        return entry, await _no_vector(memory)
 
-    entry = with_memory(settings, work)
+    entry, no_vector = with_memory(settings, work)
     if given.as_json:
-        print_json({"stored": True, "entry": entry})
-    else:
-        print(f"stored {entry.id} for {entry.theme}")
+        print_json({"stored": True, "entry": entry, "no_vector": no_vector})
+        return DONE
+    print(f"stored {entry.id} for {entry.theme}")
+    if no_vector:
+        print(f"it is found by its words alone for now: {no_vector}")
     return DONE
+
+
+async def _no_vector(memory: Memory) -> str | None:
+    """Wait for the vector of what was stored, since no agent may be running that makes it; or say why none comes."""
+    until = anyio.current_time() + EMBED_SECONDS
+    try:
+        while (problem := await memory.services.status.embedder_problem()) is None:
+            if await memory.settled(timeout=LOOK_SECONDS):
+                return None
+            if anyio.current_time() >= until:
+                return f"its vector was not made within {EMBED_SECONDS:,.0f} seconds"
+    except StoreUnavailable as error:
+        return str(error)
+    return problem
 
 
 def _pair(text: str) -> tuple[str, str]:
