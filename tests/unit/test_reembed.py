@@ -249,6 +249,28 @@ async def test_a_generation_that_is_dropped_after_it_was_switched_away_again_is_
     assert await bench.in_use() == OLD
 
 
+@pytest.mark.parametrize("theirs", [OLD, NEW + 1])
+async def test_what_another_operator_has_taken_into_use_meanwhile_stays(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, theirs: int
+) -> None:
+    other = FaultyEmbedder(model="other")
+    await bench.run(switch=False)
+    await bench.run(other, switch=False)
+
+    async def switched_and_switched_back() -> None:
+        await bench.store.generations.switch(NEW)
+        await bench.store.generations.switch(theirs)
+
+    bench.once_before("index", switched_and_switched_back, monkeypatch)
+    outcome = await bench.run()
+    kept = await bench.in_use()
+    again = await bench.run()
+
+    assert (outcome.switched, outcome.former, kept) == (False, theirs, theirs)
+    assert f"took generation {theirs} into use meanwhile" in str(outcome.refused)
+    assert (again.switched, again.refused) == (True, None)
+
+
 async def test_operators_at_once_share_the_rows_and_one_of_them_switches(bench: Bench) -> None:
     outcomes: list[Reembedded] = []
 

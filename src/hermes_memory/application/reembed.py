@@ -26,6 +26,8 @@ from hermes_memory.ports.generations import Generations, GenerationStanding
 logger = logging.getLogger(__name__)
 
 GOES_ON: Final = "what is done is kept, and the same command goes on with it"
+ANEW: Final = "To use it all the same: the same command again"
+TOLERATE: Final = "To use it all the same: --accept-refused"
 TOLERATED: Final = 10
 TOLERATED_SHARE: Final = 0.01
 """Rows, or their share, that the embedder may refuse more than it did before, for the model to be taken into use."""
@@ -54,7 +56,7 @@ class Reembedded:
         embedded: Rows that this process embedded.
         former: The generation that was in use before, None when there was none.
         switched: Whether it is another one now.
-        refused: Why the new one is not used though it was wanted, None otherwise.
+        refused: Why the new one is not used though it was wanted, and what uses it; None otherwise.
         seconds: How long it took.
     """
 
@@ -95,9 +97,13 @@ class Reembedding:
         self._timeout = timeout
         self._patience = patience
         self._progress = progress or Quiet()
+        self._found: GenerationStanding | None = None
 
     async def run(self, wanted: Wanted) -> Reembedded:
         """Bring the generation of the embedder to use, or what is missing for it.
+
+        It takes the place of the one that is in use as the run begins. If others have changed that by the end, one who
+        helped to fill it, say, and one who has switched back since, theirs stays.
 
         Raises:
             EmbedderUnavailable: The embedder does not answer, or stopped answering for longer than it is waited for.
@@ -115,6 +121,7 @@ class Reembedding:
     async def _run(self, wanted: Wanted) -> Reembedded:
         started = time.monotonic()
         await self._embedder.embed_documents([PROBE], timeout=self._timeout)
+        self._found = await self._in_use()
         async with self._generations.alone(self._waits):
             number = await self._prepared(wanted)
         queue = self._queue_of(number)
@@ -193,17 +200,22 @@ class Reembedding:
     async def _switched(self, number: int, wanted: Wanted) -> tuple[int | None, str | None]:
         """Switch, if it is wanted and nothing speaks against it; return what was in use before, and what does."""
         one = await self._standing(number)
-        active = next((each for each in await self._generations.standing() if each.active), None)
+        active = await self._in_use()
         former = active.generation if active else None
         if one.active or not wanted.switch:
             return former, None
+        if (active and active.term) != (self._found and self._found.term):
+            return former, f"another operator took generation {former} into use meanwhile. {ANEW}"
         if not wanted.tolerate and _loses(one, active):
-            return former, f"the embedder refuses {one.parked:,} rows, which would be found by their words alone"
+            return former, f"the embedder refuses {one.parked:,} rows, found by their words alone then. {TOLERATE}"
         await self._generations.switch(number)
         logger.info(
             "another embedding generation is in use", extra={"action": "reembed.switched", "generation": number}
         )
         return former, None
+
+    async def _in_use(self) -> GenerationStanding | None:
+        return next((each for each in await self._generations.standing() if each.active), None)
 
     async def _standing(self, number: int) -> GenerationStanding:
         found = [each for each in await self._generations.standing() if each.generation == number]

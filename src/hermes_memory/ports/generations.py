@@ -48,6 +48,11 @@ class GenerationStanding:
         """Share of the embeddable rows that have a vector, 0 to 1; 1 where there are none."""
         return min(self.embedded / self.embeddable, 1.0) if self.embeddable else 1.0
 
+    @property
+    def term(self) -> tuple[int, datetime | None]:
+        """What tells one time of being in use from all others, of this generation and of any."""
+        return self.generation, self.activated_at
+
 
 class WaitingRow(NamedTuple):
     """A row that waits for its vector, with the content that it waits with."""
@@ -73,6 +78,14 @@ class Generations(Protocol):
 
     async def standing(self) -> Collection[GenerationStanding]:
         """Return how things stand with each generation, in their order."""
+        ...
+
+    async def moment(self) -> datetime:
+        """Return the time by the clock that tells when a generation was taken into use."""
+        ...
+
+    async def made(self) -> int:
+        """Return how many there have been until now, which is the highest number that was given."""
         ...
 
     async def kept(self, generation: int) -> bool:

@@ -105,6 +105,7 @@ class GenerationsContract:
         anew = await generations.register(MODEL, len(WIDE), PART_TOKENS + 1)
 
         assert made == again
+        assert await generations.made() == max(made, other, anew)
         assert len({CONTRACT_GENERATION.number, made, other, anew}) == 4
         assert [await generations.kept(number) for number in (made, other, anew)] == [True, False, True]
         assert [each.generation for each in await generations.standing()] == [CONTRACT_GENERATION.number, made, anew]
@@ -185,7 +186,10 @@ class GenerationsContract:
         made = await changing.registered()
         await changing.queued(made)
         await changing.filled(made)
+        before = await changing.generations.moment()
         former = await changing.switched(made)
+        after = await changing.other.moment()
+        switched_at = (await changing.standing(made)).activated_at
         active = await changing.store.queue.active()
         found = await changing.near(WIDE)
         late = await stored(changing.store, add("a late note"))
@@ -193,6 +197,8 @@ class GenerationsContract:
         back = await changing.switched(CONTRACT_GENERATION.number)
 
         assert former == CONTRACT_GENERATION.number
+        assert switched_at is not None
+        assert before <= switched_at <= after
         assert active is not None
         assert active.number == made
         assert (active.unrelated, active.related) == pytest.approx((0.1, 0.9))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 import anyio
 
@@ -35,6 +36,14 @@ class InMemoryGenerations:
     async def standing(self) -> Sequence[GenerationStanding]:
         """Return how things stand; see `Generations.standing`."""
         return standing_of(self._records)
+
+    async def moment(self) -> datetime:
+        """Return the time; see `Generations.moment`."""
+        return self._records.now()
+
+    async def made(self) -> int:
+        """Return how many there have been; see `Generations.made`."""
+        return self._records.generations_made
 
     async def kept(self, generation: int) -> bool:
         """Tell whether a generation is there; see `Generations.kept`."""

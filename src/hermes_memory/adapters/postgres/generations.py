@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias, TypeVar
 from uuid import UUID, uuid4
@@ -32,6 +33,8 @@ Place: TypeAlias = tuple[UUID | None, str | None]
 TRY_ALONE: Final[LiteralString] = "select pg_try_advisory_lock(hashtextextended('hermes_memory reembed', 0))"
 UNLOCK: Final[LiteralString] = "select pg_advisory_unlock(hashtextextended('hermes_memory reembed', 0))"
 
+MOMENT: Final[LiteralString] = "select clock_timestamp()"
+MADE: Final[LiteralString] = "select i.generations_made from hermes_memory.installation i"
 KEPT: Final[LiteralString] = """
 select exists (select from hermes_memory.embedding_models m where m.generation = $1 and m.fed)"""
 REGISTER: Final[LiteralString] = "select hermes_memory.register_generation($1, $2, $3)"
@@ -101,6 +104,18 @@ class PostgresGenerations:
         """Return how things stand; see `Generations.standing`."""
         async with self._transaction(read_only=True) as connection:
             return [standing_of(record) for record in await connection.fetch(STANDING)]
+
+    async def moment(self) -> datetime:
+        """Return the time; see `Generations.moment`."""
+        async with self._transaction(read_only=True) as connection:
+            now: datetime = await connection.fetchval(MOMENT)
+        return now
+
+    async def made(self) -> int:
+        """Return how many there have been; see `Generations.made`."""
+        async with self._transaction(read_only=True) as connection:
+            count: int = await connection.fetchval(MADE)
+        return count
 
     async def kept(self, generation: int) -> bool:
         """Tell whether a generation is there; see `Generations.kept`."""
