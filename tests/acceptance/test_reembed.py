@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import shlex
 import signal
 import subprocess
 import time
@@ -17,9 +18,11 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from hermes_memory.adapters.embedding.local import LOCAL_MODEL
 from hermes_memory.adapters.inmemory.embedder import hashed_vector
 from hermes_memory.application.health import Trouble
 from hermes_memory.hermes.prompt import DEGRADED
+from hermes_memory.settings import ENV_PREFIX
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import PATIENCE, Agent, eventually
 from tests.support.command import COMMAND, Ran, command, in_process
@@ -290,7 +293,7 @@ def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switch
 
     assert (filled.document["switched"], filled.document["standing"]["active"]) == (False, False)
     assert [each for each in told(beside, "vectors") if "generation 2 (not used yet)" in each]
-    assert "restart it" in switched.out
+    assert "restart the agent" in switched.out
     assert by_words["hits"]
     assert by_words["degraded"]
     (mismatch,) = told(doctor, "vectors", "error")
@@ -311,6 +314,52 @@ def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switch
     log = "select detail->>'act' from hermes_memory.memory_maintenance_log where verb = 'reembed' order by at"
     assert asyncio.run(rows(place.admin_dsn, log)) == [("switch",), ("switch",), ("drop",)]
     assert asyncio.run(embedded(place, 2)) == 0
+
+
+def test_the_command_that_is_printed_configures_the_model_in_use_from_own_to_endpoint_and_back(
+    database: Installation,
+    models: Models,
+    home: Path,
+    environment: pytest.MonkeyPatch,
+    configure: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def follow(said: str) -> None:
+        (line,) = [line for line in said.splitlines() if line.startswith("  hermes-memory setup")]
+        in_process(*shlex.split(line)[1:], "--no-verify")
+
+    def degraded() -> Any:
+        return require(here(capsys, *search), DONE).document["degraded"]
+
+    search = ("search", "amber anvil", "--theme", "coder", "--json")
+    verb = ("reembed", "--admin-dsn", database.admin_dsn)
+    endpoint = ("--model", NEW, "--dim", "64", "--url", models.server.url)
+    configure(dsn=database.runtime_dsn)
+    environment.delenv(f"{ENV_PREFIX}EMBEDDER")
+    for fact in FACTS[:3]:
+        require(here(capsys, "add", fact, "--sync", "--theme", "coder"), DONE)
+
+    away = require(here(capsys, *verb, *endpoint), DONE)
+    in_process("setup", "--yes", "--no-verify", "--embed-model", NEW, "--embed-dim", "64")
+    (halfway,) = told(require(here(capsys, "doctor", "--json"), ERROR).document, "vectors", "error")
+    by_words = degraded()
+    follow(away.out)
+    by_meaning = [degraded()]
+    home_again = require(here(capsys, *verb, "--model", LOCAL_MODEL), DONE)
+    follow(home_again.out)
+    by_meaning.append(degraded())
+    back = require(here(capsys, *verb, "--switch-back"), DONE)
+    follow(back.out)
+    by_meaning.append(degraded())
+    again = require(here(capsys, *verb, "--json"), DONE).document
+
+    assert by_words
+    assert f"--embedder auto --embed-url URL --embed-model {NEW} --embed-dim 64" in halfway
+    assert 0 < halfway.index("Configure the stored one") < halfway.index("hermes-memory reembed")
+    assert f"--embedder auto --embed-url {models.server.url} --embed-model {NEW} --embed-dim 64\n" in away.out
+    assert "setup --yes --embedder local\n" in home_again.out
+    assert by_meaning == [[], [], []]
+    assert (again["switched"], again["configure"]) == (False, None)
 
 
 def test_a_model_of_4000_dimensions_is_indexed_also_after_a_process_was_killed_at_it(

@@ -58,8 +58,8 @@ class GenerationInUse:
             return None
         return (
             f"configured embedder {configured[0]} ({configured[1]} dimensions), stored vectors {generation.model} "
-            f"({generation.dimension}): recall works by text until they agree. Run `hermes-memory reembed` to change "
-            "to the configured one; if the stored one is right, configure it and restart the agents"
+            f"({generation.dimension}): recall works by text until they agree. Configure the stored one and restart "
+            "the agents; or run `hermes-memory reembed`, which changes to the configured one"
         )
 
     def other_parts(self, generation: Generation) -> str | None:

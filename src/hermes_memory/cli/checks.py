@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.application.memory import Memory
-from hermes_memory.application.status import Status
+from hermes_memory.application.status import NO_GENERATION, Status
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.opening import open_memory
+from hermes_memory.cli.embedder_lines import configuring_model
 from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.cli.generation_lines import advice_on, standing_line
 from hermes_memory.cli.history_checks import history_finding
@@ -38,7 +39,7 @@ async def examine(home: Path, wait: float) -> Sequence[Finding]:
     findings += other_spools(settings)
     try:
         async with open_memory(settings, wait=0) as memory:
-            findings += [finding async for finding in _memory(memory, wait)]
+            findings += [finding async for finding in _memory(memory, settings, wait)]
             if finding := await history_finding(settings, memory):
                 findings.append(finding)
     except HermesMemoryError as error:
@@ -79,7 +80,7 @@ async def _embedder(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding(check="embedder", level=Level.ERROR, message=str(error), down=True)
 
 
-async def _memory(memory: Memory, wait: float) -> AsyncIterator[Finding]:
+async def _memory(memory: Memory, settings: Settings, wait: float) -> AsyncIterator[Finding]:
     problem: HermesMemoryError | None = None
     try:
         await memory.ready(timeout=wait)
@@ -103,16 +104,20 @@ async def _memory(memory: Memory, wait: float) -> AsyncIterator[Finding]:
         yield Finding(check="wall", level=Level.ERROR, message=sentence)
     if not installation.problems:
         yield _ok("wall", "the runtime role is unprivileged and row-level security holds")
-    yield _vectors(status)
+    yield _vectors(status, settings)
     for finding in _other_vectors(status):
         yield finding
 
 
-def _vectors(status: Status) -> Finding:
+def _vectors(status: Status, settings: Settings) -> Finding:
     if status.embedder_problem:
-        return Finding(check="vectors", level=Level.ERROR, message=status.embedder_problem)
+        message = status.embedder_problem
+        stored = status.generation
+        if stored and (command := configuring_model(settings, stored.model, stored.dimension)):
+            message = f"{message}. The stored one is configured by `{command}`"
+        return Finding(check="vectors", level=Level.ERROR, message=message)
     if status.generation is None:
-        return _warning("vectors", "no embedding generation: run migrate with an embedder configured to make one")
+        return _warning("vectors", NO_GENERATION)
     model = f"{status.generation.model} with {status.generation.dimension} dimensions"
     if not status.rows:
         return _ok("vectors", f"{model}; there are too many rows to count how many have one")

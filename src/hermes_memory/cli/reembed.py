@@ -12,12 +12,15 @@ import anyio
 from hermes_memory.cli.common import (
     LONGEST_WAIT,
     administering_options,
+    plain,
     print_json,
     seconds,
     settings_for,
     whole_number,
 )
+from hermes_memory.cli.embedder_lines import configuring, configuring_lines, own_embedder
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
+from hermes_memory.cli.generation_acts import operate
 from hermes_memory.cli.generation_lines import standing_line
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.settings import Settings
@@ -27,7 +30,6 @@ from hermes_memory.settings.names import ENDPOINT_EMBEDDERS
 
 if TYPE_CHECKING:
     from hermes_memory.application.reembed import Reembedded
-    from hermes_memory.ports.generations import Generations, GenerationStanding
 
 _MODEL: Final = ("model", "dim", "url", "protocol", "api_key_env", "part_tokens", "fill_only", "accept_refused")
 HIGHEST_GENERATION: Final = 2_147_483_647
@@ -82,11 +84,11 @@ def carry_out(given: argparse.Namespace) -> int:
         raise InvalidInput("--status, --switch-back and --drop go with no option of a model")
     if given.execute and given.drop is None:
         raise InvalidInput("--execute goes with --drop N")
-    settings = settings_named(given)
+    configured, settings = settings_for(given), settings_named(given)
     if other:
-        return anyio.run(_operate, settings, given)
+        return anyio.run(operate, settings, given)
     try:
-        return _tell(anyio.run(_reembed, settings, given), settings, given)
+        return _tell(anyio.run(_reembed, settings, given), configuring(configured, settings), given)
     except KeyboardInterrupt:
         print(_GOES_ON, file=sys.stderr)
         raise
@@ -125,10 +127,7 @@ def _is_elsewhere(given: argparse.Namespace, configured: Settings) -> bool:
 
 def _protocol(given: argparse.Namespace, configured: Settings) -> str | None:
     """Return how to ask for a model that was named, None where it is the configured embedder that is meant."""
-    from hermes_memory.adapters.embedding.local import LOCAL_MODEL  # noqa: PLC0415
-    from hermes_memory.adapters.embedding.quality import QUALITY_MODEL  # noqa: PLC0415
-
-    if given.url is None and (own := {LOCAL_MODEL: "local", QUALITY_MODEL: "quality"}.get(given.model)):
+    if given.url is None and (own := own_embedder(given.model)):
         return own
     if given.model is None and given.url is None and given.dim is None:
         return None
@@ -150,98 +149,30 @@ async def _reembed(settings: Settings, given: argparse.Namespace) -> Reembedded:
         )
 
 
-def _tell(done: Reembedded, settings: Settings, given: argparse.Namespace) -> int:
+def _tell(done: Reembedded, configure: str | None, given: argparse.Namespace) -> int:
+    if not done.standing.active:
+        configure = None
     if given.as_json:
-        print_json(done)
+        print_json({**plain(done), "configure": configure})
     else:
-        for line in _lines(done, given):
+        for line in _lines(done, configure):
             print(line)
     return WORK_REMAINS if done.refused else DONE
 
 
-def _lines(done: Reembedded, given: argparse.Namespace) -> Sequence[str]:
+def _lines(done: Reembedded, configure: str | None) -> Sequence[str]:
     one = done.standing
     lines = [
         f"{standing_line(one)}",
         f"{done.embedded:,} rows embedded here in {done.seconds:,.0f} s",
     ]
     if done.refused:
-        lines.append(f"not used: {done.refused}. To use it all the same: --accept-refused")
-    elif not one.active:
-        lines.append("not used yet: the same command without --fill-only uses it")
-    elif done.switched:
+        return [*lines, f"not used: {done.refused}"]
+    if not one.active:
+        return [*lines, "not used yet: the same command without --fill-only uses it"]
+    if done.switched:
         lines.append(f"in use from now on, in place of generation {done.former}")
-        lines.append(
-            f"next: configure embed_model {one.model} and embed_dim {one.dimension} for every agent and restart it; "
-            "until then it finds by words alone"
-        )
+    lines += configuring_lines(configure)
+    if done.switched:
         lines.append("to go back: hermes-memory reembed --switch-back")
     return lines
-
-
-async def _operate(settings: Settings, given: argparse.Namespace) -> int:
-    from hermes_memory.application.reembed_progress import Step  # noqa: PLC0415
-    from hermes_memory.bootstrap.reembedding import opened_generations  # noqa: PLC0415
-    from hermes_memory.cli.progress import shown  # noqa: PLC0415
-
-    async with opened_generations(settings, given.admin_dsn) as generations:
-        if given.status:
-            return await _status(generations, given)
-        with shown(given) as progress:
-            async with generations.alone(lambda: progress.begin(Step.WAIT, None)):
-                return await (_switch_back(generations, given) if given.switch_back else _drop(generations, given))
-
-
-async def _status(generations: Generations, given: argparse.Namespace) -> int:
-    standing = await generations.standing()
-    if given.as_json:
-        print_json({"generations": [_described(each) for each in standing]})
-    else:
-        for each in standing:
-            print(standing_line(each))
-    return DONE
-
-
-def _described(one: GenerationStanding) -> dict[str, Any]:
-    from dataclasses import asdict  # noqa: PLC0415
-
-    return {**asdict(one), "coverage": round(one.coverage, 4)}
-
-
-async def _switch_back(generations: Generations, given: argparse.Namespace) -> int:
-    """Use what was used before. Its rows that wait are found by words until an agent with its model embeds them.
-
-    One that is not fed any more is passed over: dropping it has begun, and rows that were stored since are not in it.
-    """
-    earlier = sorted(
-        (each for each in await generations.standing() if each.activated_at and each.fed and not each.active),
-        key=lambda each: str(each.activated_at),
-    )
-    if not earlier:
-        raise InvalidInput("no other vectors were ever used, or they were dropped: there is nothing to switch back to")
-    one = earlier[-1]
-    former = await generations.switch(one.generation)
-    if given.as_json:
-        print_json({"active": one.generation, "former": former, "model": one.model, "waiting": one.waiting})
-        return DONE
-    print(f"generation {one.generation} ({one.model}, {one.dimension} dimensions) is in use again")
-    if one.waiting:
-        print(f"{one.waiting:,} rows wait for a vector of it: agents with that model make them")
-    return DONE
-
-
-async def _drop(generations: Generations, given: argparse.Namespace) -> int:
-    one = next((each for each in await generations.standing() if each.generation == given.drop), None)
-    if one is None:
-        raise InvalidInput(f"there is no embedding generation {given.drop}", field="drop")
-    if one.active:
-        raise InvalidInput(f"embedding generation {given.drop} is in use: use another one first", field="drop")
-    if given.execute:
-        await generations.drop(one.generation)
-    if given.as_json:
-        print_json({**_described(one), "dropped": given.execute})
-    else:
-        print(f"{'dropped' if given.execute else 'would drop'} {standing_line(one)}")
-        if not given.execute:
-            print("To do it: the same with --execute. There is no way back but to embed everything again.")
-    return DONE if given.execute else WORK_REMAINS
