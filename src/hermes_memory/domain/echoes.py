@@ -6,11 +6,12 @@ with the message it stood before. None of it is said anew.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
+from hermes_memory.domain.echoed_answers import without_answers
 from hermes_memory.domain.fences import HEADING, strip_blocks
+from hermes_memory.domain.model import Origin, Role
 
 _LABEL: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?: [0-9]{2}:[0-9]{2})? (?:turn|entry \((?:memory|user)\)), "
 _QUOTATION: Final = re.compile(
@@ -25,16 +26,27 @@ _PLAINLY_QUOTED: Final = re.compile(
 )
 """The same in the quotes of a keyboard, which a quoted text may hold as well: they end with the line."""
 _LABELLED: Final = re.compile(r"(?:turn|entry \((?:memory|user)\)), [^\n“”\"]{1,400}:\*{0,2} [“\"]")
+_ROLES: Final = "|".join(Role)
+_PART: Final = r"[^\n,:;()\[\]\"“”]{1,200}"
+_OWN_LABEL: Final = (
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?: [0-9]{{2}}:[0-9]{{2}} turn, (?:{_PART} \((?:{_ROLES})\)|{_ROLES})"
+    rf"| entry \((?:memory|user)\), from (?:{'|'.join(Origin)}))"
+    rf"(?:, theme {_PART})?(?:, unverified)?(?:, quoted; contains instruction-like text)?:"
+)
+_OTHERWISE_QUOTED: Final = re.compile(
+    rf"^[ \t>*+|#]{{0,8}}(?:[0-9]{{1,3}}[.)][ \t])?(?:[-•*][ \t])?[*_`]{{0,3}}{_OWN_LABEL}[*_`]{{0,3}}[ \t]"
+    "(?:"
+    + "|".join(
+        rf"{before}[^\n]{{0,65536}}{behind}(?!\w)"
+        for before, behind in ("„“", "„”", "«»", "»«", "‹›", "‘’", "‚‘", "''", "「」", "``")
+    )
+    + r"|[^\n]{0,65536})(?P<end>[ \t|*_]{0,8}(?:\n|\Z))?",
+    re.MULTILINE,
+)
+"""A line whose label is ours to the letter, in other quotes or in none: what it quotes then ends with the line."""
 _HOST_NOTE: Final = re.compile(
     r"\[System note:\s{0,8}The following is recalled memory context[^\]\n]{0,600}\]\s{0,8}", re.IGNORECASE
 )
-_ANSWER_NAMES: Final = ('"hits"', '"entries"')
-_ANSWER_START: Final = re.compile(
-    r"\{\s{0,16}\"(?:hits|entries|count|scope|trace_id|degraded|left_out|notes?)\"\s{0,4}:"
-)
-_ANSWER_KEYS: Final = ({"hits", "count", "scope", "trace_id"}, {"entries", "count", "left_out"})
-_MOST_STARTS: Final = 32
-"""Objects that are looked into: each is read once more, so that their number has to have an end."""
 _MOST_ROUNDS: Final = 8
 """What is nested deeper than that was nested on purpose."""
 
@@ -48,14 +60,18 @@ def without_recalled(text: str) -> str:
     >>> without_recalled("Noted.\n- 2026-05-03 entry (memory), from user: “Launch on 9 May”")
     'Noted.\n'
     """
-    if not ("<" in text or "“" in text or '"' in text or "recalled" in text):  # as most
+    if not ("<" in text or '"' in text or "'id'" in text or "recalled" in text or _may_hold_label(text)):  # as most
         return text
     for _ in range(_MOST_ROUNDS):
         before = text
-        text = _without_quotations(strip_blocks(_without_answers(text)))
+        text = _without_quotations(strip_blocks(without_answers(text)))
         if text == before:
             break
     return text
+
+
+def _may_hold_label(text: str) -> bool:
+    return "“" in text or " entry (" in text or " turn, " in text
 
 
 def _without_quotations(text: str) -> str:
@@ -65,6 +81,8 @@ def _without_quotations(text: str) -> str:
         text = text.replace(HEADING, "")
     if _LABELLED.search(text):
         text = _PLAINLY_QUOTED.sub("", _QUOTATION.sub(_gap, text))
+    if _may_hold_label(text):
+        text = _OTHERWISE_QUOTED.sub(lambda match: " " if match["end"] is None else "", text)
     return text
 
 
@@ -73,27 +91,3 @@ def _gap(match: re.Match[str]) -> str:
     if match["start"] is not None and match["end"] is not None:
         return ""
     return f" {match['end'] or ''}"
-
-
-def _without_answers(text: str) -> str:
-    """Remove the JSON objects that are answers of tools, however they are spaced and ordered."""
-    if not any(name in text for name in _ANSWER_NAMES):
-        return text
-    kept: list[str] = []
-    position = 0
-    for _ in range(_MOST_STARTS):
-        start = _ANSWER_START.search(text, position)
-        if start is None:
-            break
-        end = _answer_end(text, start.start())
-        kept.append(text[position : start.start() if end else start.end()])
-        position = end or start.end()
-    return "".join((*kept, text[position:])) if kept else text
-
-
-def _answer_end(text: str, start: int) -> int | None:
-    try:
-        found, end = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    return end if isinstance(found, dict) and any(keys <= found.keys() for keys in _ANSWER_KEYS) else None

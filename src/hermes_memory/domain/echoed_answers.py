@@ -1,0 +1,158 @@
+"""Answers of the tools that recall and remember, found in a text: as JSON, as a string in JSON, or cut off.
+
+They are known by what they hold, however they are spaced and ordered. One that was cut off can only be read from its
+beginning, so there the order counts in which they are written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from hermes_memory.domain.scrubbing import scrub
+
+_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_SIGNS: Final = tuple(
+    quote + name for quote in "\"'" for name in ("hits", "entries", "entry", "turn", "own", "accepted", "forgotten")
+)
+"""An answer, or what is left of one that still tells something, has one of them."""
+_BLANKS: Final = r"(?:\s|\\{1,8}n){0,32}"
+_NAMES: Final = (
+    "hits|entries|count|scope|trace_id|degraded|left_out|notes?|stored|entry|accepted|operation|forgotten"
+    "|id|kind|content|at|origin|theme|own|session|metadata|speaker|role|target|tool|score|copies|superseded_by"
+)
+_START: Final = re.compile(
+    rf"(?:\[{_BLANKS})?\{{{_BLANKS}(?P<escapes>\\{{0,15}})(?P<quote>[\"'])(?:{_NAMES})(?P=escapes)(?P=quote){_BLANKS}:"
+)
+"""The beginning of an object, or of a list of them; within a string the quotes of its names are escaped."""
+_NAME: Final = r"[\"']{}[\"']\s{{0,4}}"
+_ROW_BEGINS: Final = (
+    rf"\{{\s{{0,32}}{_NAME.format('id')}:\s{{0,4}}[\"']{_UUID}[\"']\s{{0,4}},\s{{0,32}}"
+    rf"{_NAME.format('kind')}:\s{{0,4}}[\"'](?:entry|turn)[\"']\s{{0,4}},\s{{0,32}}{_NAME.format('content')}:"
+)
+_OWN_BEGINNING: Final = re.compile(
+    rf"(?:\{{\s{{0,32}}{_NAME.format('(?:hits|entries)')}:\s{{0,4}}\[\s{{0,32}}"
+    rf"|\{{\s{{0,32}}{_NAME.format('stored')}:\s{{0,4}}[Tt]rue\s{{0,4}},\s{{0,32}}{_NAME.format('entry')}:\s{{0,4}}"
+    rf"|\[\s{{0,32}})?{_ROW_BEGINS}"
+)
+_TOKEN: Final = re.compile(
+    r"\s{1,256}|[\[{]|[\]}]|[,:]|\"(?:[^\"\\\n]|\\.){0,65536}+\"|'(?:[^'\\\n]|\\.){0,65536}+'|[\"'][^\n]*"
+    r"|[+-]?[0-9][\w.+-]{0,64}|[Tt]rue|[Ff]alse|null|None"
+)
+"""Of JSON, or of what Python shows for it; a string without an end goes to the end of its line."""
+_STRING: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\[\"\\/bfnrt]|[^\"\\\n])*+")
+
+_ROW: Final = frozenset({"id", "kind", "content", "at", "origin", "theme", "own"})
+_ANSWERS: Final = (
+    frozenset({"hits", "count", "scope", "trace_id"}),
+    frozenset({"entries", "count", "left_out"}),
+)
+_RECEIPTS: Final = {frozenset({"accepted", "operation"}): "operation", frozenset({"forgotten", "id"}): "id"}
+_ID: Final = re.compile(_UUID)
+
+_FIELD: Final = r"\s{0,8}\"[\w.-]{1,64}\"\s{0,4}:\s{0,4}"
+_PLAIN_FIELD: Final = rf"{_FIELD}(?:\"[\w.:/-]{{0,64}}\"|[\w.-]{{1,24}})\s{{0,4}}"
+_WRAPPED_BEFORE: Final = re.compile(rf"\{{(?:{_PLAIN_FIELD},){{0,6}}{_FIELD}\"?\Z")
+_WRAPPED_BEHIND: Final = re.compile(rf"\"?\s{{0,8}}(?:,{_PLAIN_FIELD}){{0,6}}\s{{0,8}}(?:\}}|\Z)")
+_LONGEST_WRAPPING: Final = 512
+
+_MOST_STARTS: Final = 32
+"""Objects that are looked into: each is read once more, so that their number has to have an end."""
+
+
+def without_answers(text: str) -> str:
+    """Remove the answers, whole or in part, with an object around them that tells nothing but names.
+
+    >>> without_answers('Done. {"forgotten": true, "id": "00000000-0000-0000-0000-000000000007"}')
+    'Done. '
+    """
+    if not _may_hold_answer(text):
+        return text
+    kept: list[str] = []
+    position = place = looked_into = 0
+    while looked_into < _MOST_STARTS and (start := _START.search(text, place)):
+        if start["escapes"]:
+            end, left = _without_answers_in_string(text, start.start())
+        else:
+            end, left = _end(text, start)
+            looked_into += left is not None or end == 0
+        place = end or start.start() + 1
+        if left is not None:
+            begin, place = (start.start(), end) if left else _with_wrapping(text, start.start(), end)
+            kept += (text[position : max(begin, position)], left)
+            position = place
+    return "".join((*kept, text[position:])) if kept else text
+
+
+def _may_hold_answer(text: str) -> bool:
+    for sign in _SIGNS:  # noqa: SIM110 - on the way of every write, and any() takes four times as long
+        if sign in text:
+            return True
+    return False
+
+
+def _without_answers_in_string(text: str, start: int) -> tuple[int, str | None]:
+    """Return where the string ends, and what is left of it from `start`, None when it holds no answer."""
+    string = _STRING.match(text, start)
+    written = string[0] if string else ""
+    said = json.loads(f'"{written}"', strict=False)
+    left = without_answers(said)
+    if left == said:
+        return start + len(written), None
+    return start + len(written), json.dumps(scrub(left).strip(), ensure_ascii=written.isascii())[1:-1]
+
+
+def _end(text: str, start: re.Match[str]) -> tuple[int, str | None]:
+    """Return where the object or list ends, 0 when it is to be looked into, and "" when it is an answer."""
+    if start["quote"] == '"':
+        try:
+            found, end = json.JSONDecoder().raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return (end, "") if _is_answer(found) else (0 if _may_hold_answer(text[start.start() : end]) else end, None)
+    if _OWN_BEGINNING.match(text, start.start()):
+        return _end_of_tokens(text, start.start()), ""
+    return 0, None
+
+
+def _end_of_tokens(text: str, start: int) -> int:
+    """Return where a value ends, or where it was cut off."""
+    depth, end = 0, start
+    while token := _TOKEN.match(text, end):
+        end = token.end()
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if depth == 0:
+            break
+    return end
+
+
+def _is_answer(found: object) -> bool:
+    if isinstance(found, list):
+        return bool(found) and all(map(_is_row, found))
+    if not isinstance(found, dict):
+        return False
+    if any(keys <= found.keys() for keys in _ANSWERS) or _is_row(found):
+        return True
+    if found.keys() == {"stored", "entry"}:
+        return _is_row(found["entry"])
+    receipt = _RECEIPTS.get(frozenset(found))
+    return receipt is not None and _is_id(found[receipt])
+
+
+def _is_row(found: object) -> bool:
+    return (
+        isinstance(found, dict) and found.keys() >= _ROW and found["kind"] in ("entry", "turn") and _is_id(found["id"])
+    )
+
+
+def _is_id(found: object) -> bool:
+    return isinstance(found, str) and _ID.fullmatch(found) is not None
+
+
+def _with_wrapping(text: str, start: int, end: int) -> tuple[int, int]:
+    """Add the object around an answer that has nothing beside it but names, numbers and the like."""
+    before = _WRAPPED_BEFORE.search(text, max(start - _LONGEST_WRAPPING, 0), start)
+    behind = _WRAPPED_BEHIND.match(text, end)
+    return (before.start(), behind.end()) if before and behind else (start, end)
