@@ -227,7 +227,7 @@ async def test_a_file_decides_whom_to_trust_only_where_an_operator_restores_it(
             )
             history = await anyio.to_thread.run_sync(typed, "history", "--theme", "marketing", "--json")
             entry = searched.document["hits"][0]
-            kept[name] = {"said": history.document["changes"][0]["origin"], "tool": entry.get("tool"), **entry}
+            kept[name] = {"said": history.document["changes"][-1]["origin"], "tool": entry.get("tool"), **entry}
             told[name] = ran.out
 
     assert exported.code == DONE

@@ -160,19 +160,58 @@ Archived: TypeAlias = (
 
 KINDS: Final[Mapping[str, type[Archived]]] = {
     "theme": ArchivedTheme,
+    "change": ArchivedChange,
     "entry": ArchivedEntry,
     "session": ArchivedSession,
     "turn": ArchivedTurn,
     "delegation": ArchivedDelegation,
-    "change": ArchivedChange,
 }
-"""The names of the kinds, in the order in which they stand within a theme."""
+"""The names of the kinds, in the order in which they stand within a theme: the history of an entry before the entry."""
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
 
 def archived_kind(record: Archived) -> str:
     """Return the name of the kind of a record."""
     return _NAMES[type(record)]
+
+
+def tells(last: ArchivedChange, entry: ArchivedEntry) -> bool:
+    """Tell whether the last change of an entry says what it is."""
+    if last.change == "removed" or last.merged_into is not None or last.erasure is not None:
+        return False
+    return (last.subject, *_stamp(last), last.after, last.at) == (
+        *(entry.subject, *_stamp(entry), entry.content, entry.updated_at),
+    )
+
+
+def added(entry: ArchivedEntry, *, change: UUID, recorded_at: datetime) -> ArchivedChange:
+    """Return the change by which an entry came in at a moment, for want of one that says what it is."""
+    return ArchivedChange(
+        theme=entry.theme,
+        subject=entry.subject,
+        id=change,
+        row=entry.id,
+        change="added",
+        target=entry.target,
+        before=None,
+        after=entry.content,
+        origin=entry.origin,
+        tool=entry.tool,
+        session=entry.session,
+        operation=entry.operation,
+        reason=None,
+        at=entry.updated_at,
+        said_at=entry.said_at,
+        recorded_at=recorded_at,
+        metadata=entry.metadata,
+        merged_into=None,
+        erasure=None,
+        digest=None,
+    )
+
+
+def _stamp(record: ArchivedEntry | ArchivedChange) -> tuple[object, ...]:
+    return record.target, record.origin, record.tool, record.session, record.said_at, record.operation
 
 
 def check_owner(theme: str, subject: bytes | None, *, registry: bool = False) -> None:

@@ -63,6 +63,8 @@ class Archive(Protocol):
         An entry that equals one of the same theme, subject and target, or a turn that equals one of the same session,
         role and occurrence, is there. Turns take their position, or the next one when that is taken. One that its
         session has forgotten counts as there; what stands in a session is not forgotten because an archive says so.
+        An entry that is new, and is not what its last change says, gets a change that says so: it was added, now. So
+        its history is handed in before it.
         A turn's vectors hold words of the turn before: they are left out where the text right before it is not the one
         that it `follows`, and where it tells of none and is not the first.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final, TypeVar, cast
+from uuid import uuid4
 
 from hermes_memory.domain.archive import (
     KINDS,
@@ -18,7 +19,9 @@ from hermes_memory.domain.archive import (
     ArchivedTheme,
     ArchivedTurn,
     EmbeddingModel,
+    added,
     archived_kind,
+    tells,
 )
 from hermes_memory.domain.forgotten import forgotten_mark, marks, marks_besides
 from hermes_memory.domain.model import Theme
@@ -42,7 +45,7 @@ class InMemoryArchive:
 
     Attributes:
         in_use: The model whose vectors are kept.
-        now: Tells when a theme was seen that no record of its own tells of (aware).
+        now: Tells when a theme was seen that no record of its own tells of, and an entry came in (aware).
     """
 
     in_use: EmbeddingModel | None = None
@@ -94,8 +97,7 @@ class InMemoryArchive:
             case ArchivedSession():
                 return self._session(record)
             case ArchivedEntry():
-                equal = [e for e in self._of(ArchivedEntry) if _same_entry(e, record)]
-                return self._keep(record, equal)
+                return self._entry(record)
             case ArchivedTurn():
                 return self._turn(record)
             case ArchivedDelegation() | ArchivedChange():
@@ -105,6 +107,16 @@ class InMemoryArchive:
         there = self._kept.get((type(record), key))
         self._kept[type(record), key] = record if there is None else join(there, record)
         return _NEW if there is None else _KNOWN
+
+    def _entry(self, record: ArchivedEntry) -> str:
+        became = self._keep(record, [e for e in self._of(ArchivedEntry) if _same_entry(e, record)])
+        changes = [each for each in self._kept.values() if isinstance(each, ArchivedChange)]
+        mine = [each for each in changes if (each.theme, each.row) == (record.theme, record.id)]
+        last = max(mine, key=lambda change: change.recorded_at, default=None)
+        if became == _NEW and not (last and tells(last, record)):
+            change = added(record, change=uuid4(), recorded_at=self.now())
+            self._kept[ArchivedChange, (record.theme, record.subject, change.id)] = change
+        return became
 
     def _keep(self, record: Text, equal: Collection[Text]) -> str:
         """Keep a row unless it, or an equal one, is there."""

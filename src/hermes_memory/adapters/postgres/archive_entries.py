@@ -1,4 +1,4 @@
-"""Stores archived entries as they were, with all that is derived from them."""
+"""Stores archived entries as they were, with all that is derived from them, and a history where they bring none."""
 
 from __future__ import annotations
 
@@ -38,6 +38,33 @@ select $1, $2, u.id, u.target, u.content, u.content_hash, u.origin, u.tool, u.se
     on conflict do nothing
 returning id, lex_key"""
 
+# What comes without a history, or after it was forgotten here, is told from now on. As of a moment is asked in the time
+# of the database, which is when it came in.
+TELL: Final[LiteralString] = """
+insert into hermes_memory.history
+  (agent_identity, subject, id, row_id, operation, change, target, new_content, origin, tool, session_id, at, said_at,
+   recorded_at, metadata, salt, row_hash)
+select $1, n.subject, n.id, n.row_id, n.operation, 'added', n.target, n.content, n.origin, n.tool, n.session_id, n.at,
+       n.said_at, n.now, n.metadata, n.salt,
+       sha256(n.salt || convert_to(hermes_memory.change_form(
+         $1, n.subject, n.id, n.row_id, n.operation, 'added', n.target, null, n.content, n.origin, n.tool,
+         n.session_id, null, n.at, n.said_at, n.now, n.metadata, null), 'UTF8'))
+  from (select e.subject, e.id as row_id, e.operation, e.target, e.content, e.origin, e.tool, e.session_id,
+               e.updated_at as at, e.said_at, e.metadata, clock_timestamp() as now, gen_random_uuid() as id,
+               uuid_send(gen_random_uuid()) as salt
+          from hermes_memory.memory_entries e
+          left join lateral (
+               select h.* from hermes_memory.history h
+                where h.row_id = e.id and h.agent_identity = e.agent_identity and h.change <> 'erased'
+                order by h.recorded_at desc, h.id limit 1) l on true
+         where e.agent_identity = $1 and e.id = any ($2::uuid[])
+           and (l.id is null or l.erasure is not null or l.change = 'removed' or l.merged_into is not null
+                or (l.subject, l.target, l.new_content, l.origin, l.tool, l.session_id, l.at, l.said_at, l.operation)
+                   is distinct from
+                   (e.subject, e.target, e.content, e.origin, e.tool, e.session_id, e.updated_at, e.said_at,
+                    e.operation))
+        offset 0) n"""
+
 # The text itself is hashed, not its stored hash compared.
 PRESENT: Final[LiteralString] = """
 select u.n from unnest($3::text[], $4::bytea[]) with ordinality as u(target, hash, n)
@@ -66,6 +93,7 @@ async def store_entries(
     for part in columns_in_parts((*_values(entry), words[entry.id].vector, words[entry.id].length) for entry in fresh):
         keys |= {row["id"]: row["lex_key"] for row in await transaction.fetch(ADD, theme, subject, *part)}
     new = [entry for entry in fresh if entry.id in keys]
+    await transaction.execute(TELL, theme, [entry.id for entry in new])
     await lexicon.append(
         transaction, theme, subject, [(each.target, words[each.id].under(keys[each.id])) for each in new]
     )

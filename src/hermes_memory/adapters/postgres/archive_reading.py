@@ -105,11 +105,11 @@ def _statements(generation: int | None) -> Iterator[tuple[str, str]]:
         return NO_VECTORS if generation is None else VECTORS.format(kind=kind, generation=int(generation))
 
     yield "theme", REGISTERED
+    yield "change", CHANGES
     yield "entry", ENTRIES.format(vectors=vectors("entry"))
     yield "session", SESSIONS
     yield "turn", TURNS.format(vectors=vectors("turn"), follows=NO_FOLLOWS if generation is None else FOLLOWS)
     yield "delegation", DELEGATIONS
-    yield "change", CHANGES
 
 
 def _value(name: str, value: Any) -> Any:

@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
 
 # Every statement spells out who may see the past of a row, which are fewer than may see the row; row-level security
-# repeats it. What tells of an erasure is no change of a memory: it belongs to the chain.
+# repeats it. What tells of an erasure is no change of a memory: it belongs to the chain. Where a theme came back to its
+# old name, what is left of a change there stands beside the change.
 OF_ROW: Final[LiteralString] = """
 select h.* from hermes_memory.history h
  where h.row_id = $2 and h.change <> 'erased'
    and ((h.subject <> '' and h.subject = any ($1::bytea[]))
         or (h.subject = '' and h.agent_identity = (select hermes_memory.ctx_theme())))
- order by h.recorded_at desc, h.id limit $3"""
+ order by h.recorded_at desc, h.erasure nulls first, h.id limit $3"""
 
 # What was said is told as what was added: it is there, and nothing else became of it.
 SAID: Final[LiteralString] = """
@@ -53,7 +54,7 @@ select r.* from hermes_memory.memory_rows r
 OF_OPERATION: Final[LiteralString] = """
 select h.* from hermes_memory.history h
  where h.agent_identity = $1 and h.subject = any ($2::bytea[]) and h.operation = $3 and h.change <> 'erased'
- order by h.recorded_at desc, h.id"""
+ order by h.recorded_at desc, h.erasure nulls first, h.id"""
 
 STORED_AT: Final[LiteralString] = """
 select c.id from hermes_memory.conversations c
@@ -83,7 +84,7 @@ select h.* from hermes_memory.history h
  order by h.recorded_at desc, h.id limit $4""",
 )
 
-# $5 the moment, $6 the target, null for either. What came with an entry is noted where it was added.
+# $5 the moment, $6 the target, null for either. What came with an entry is noted where it was added, last.
 STOOD: Final[tuple[LiteralString, LiteralString]] = (
     """
 with seen as materialized (
@@ -91,11 +92,14 @@ with seen as materialized (
    where h.change <> 'erased' and h.recorded_at <= $5 and ($6::text is null or h.target = $6)""",
     """),
 latest as (
-  select distinct on (s.row_id) s.* from seen s order by s.row_id, s.recorded_at desc, s.id)
+  select distinct on (s.row_id) s.* from seen s
+   order by s.row_id, s.recorded_at desc, s.erasure nulls first, s.id),
+came as (
+  select distinct on (s.row_id, s.agent_identity) s.row_id, s.agent_identity, s.metadata from seen s
+   where s.metadata is not null order by s.row_id, s.agent_identity, s.recorded_at desc, s.id)
 select l.row_id, l.agent_identity, l.subject, l.target, l.new_content, l.said_at, l.at, l.origin, l.session_id,
        l.operation, l.tool, f.metadata as came_with
-  from latest l left join seen f
-    on f.row_id = l.row_id and f.agent_identity = l.agent_identity and f.change = 'added' and f.erasure is null
+  from latest l left join came f on f.row_id = l.row_id and f.agent_identity = l.agent_identity
  where l.change <> 'removed' and l.merged_into is null and l.new_content is not null and l.erasure is null
    and ($3::text[] is null or l.session_id = any ($3))
  order by l.recorded_at desc, l.row_id limit $4""",
