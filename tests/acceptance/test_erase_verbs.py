@@ -224,6 +224,30 @@ TAMPERINGS = {
         update hermes_memory.history set new_content = null, old_content = null, salt = null, tool = null,
                session_id = null, reason = null, said_at = null, metadata = null
          where new_content like '%9 May'""",
+    "a memory stands that no change made": """
+        insert into hermes_memory.memory_entries
+        select (jsonb_populate_record(e, jsonb_build_object(
+                 'id', gen_random_uuid(), 'content', 'forged', 'content_hash', sha256('forged')))).*
+          from hermes_memory.memory_entries e where content like '%9 May'""",
+    "a memory is not what its last change says": """
+        delete from hermes_memory.history where new_content like '%9 May'""",
+    "a memory was not written as its last change says": """
+        update hermes_memory.memory_entries set origin = 'operator', session_id = 's9', tool = 'vault', said_at = now(),
+               metadata = '{"vouched": true}' where content like '%9 May'""",
+    "a memory is gone that no change took away": """
+        delete from hermes_memory.memory_entries where content like '%9 May'""",
+    "a memory stands that its last change took away": """
+        insert into hermes_memory.history
+        select (jsonb_populate_record(h, jsonb_build_object(
+                 'id', gen_random_uuid(), 'change', 'removed', 'new_content', null, 'recorded_at', now()))).*
+          from hermes_memory.history h where new_content like '%9 May'""",
+    "the change before this one is missing": "delete from hermes_memory.history where new_content like '%3 May'",
+    "a write had its effect and no change tells of it": """
+        with entry as (delete from hermes_memory.memory_entries where content like '%delayed')
+        delete from hermes_memory.history where new_content like '%delayed'""",
+    "a turn is not what was said": "update hermes_memory.conversations set content = 'forged'",
+    "a turn is found by words that are not those of its text": """
+        update hermes_memory.conversations set content = 'forged', content_hash = sha256('forged')""",
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace as replaced
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ import pytest_asyncio
 
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
-from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.history_audit import histories, straying
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
@@ -27,7 +28,7 @@ from hermes_memory.adapters.postgres.upkeep_cleaning import Cleaning
 from hermes_memory.adapters.postgres.upkeep_pruning import Pruning
 from hermes_memory.adapters.postgres.upkeep_remapping import Remapping
 from hermes_memory.domain.chain import Flaw, Head, verify
-from hermes_memory.domain.erasure import WholeSubject
+from hermes_memory.domain.erasure import WholeSession, WholeSubject
 from hermes_memory.domain.maintenance import Backfill, Cleanup, Prune, Remap
 from hermes_memory.domain.model import Caller, CurrentScope, Kind, SessionId, Subject, Theme
 from hermes_memory.domain.operations import ById, Operation, RecordDelegation, row_id
@@ -162,7 +163,10 @@ async def foretold_and_done(database: Installation, make: Callable[[], Job]) -> 
 
 async def flaws(database: Installation, heads: Sequence[Head] = ()) -> list[Flaw]:
     async with administrator(database.admin_dsn) as opened:
-        return [flaw async for theme, links, seals in histories(opened) for flaw in verify(theme, links, seals, heads)]
+        broken = [
+            flaw async for theme, links, seals in histories(opened) for flaw in verify(theme, links, seals, heads)
+        ]
+        return broken + [flaw async for flaw in straying(opened) if flaw]
 
 
 async def embed(store: PostgresStore) -> None:
@@ -299,6 +303,42 @@ async def test_how_many_turns_go_at_once_changes_nothing(database: Installation,
     assert told == [*(f"turn {n} common" for n in range(3, 7)), "late common"]
     assert await database.administer(GAPS) == 0
     assert await database.administer(STALE) == 0
+
+
+async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_was_partly_erased(
+    database: Installation,
+) -> None:
+    first, once, names = stamp(of(OLD)), Caller(theme=OLD, session=SessionId("once")), ("bare", "changed", "gone")
+    async with database.store() as store:
+        await store.delivery.apply([replaced(add("there"), stamp=replaced(first, caller=of(NEW)))])
+        await store.delivery.apply(world(OLD))
+        await store.delivery.apply(
+            [
+                replaced(add("here", of(OLD)), stamp=first),
+                *(add(f"{name} in talk", once) for name in names),
+                *(replace(by_content(f"{name} in talk"), f"{name} since", of(OLD)) for name in names),
+            ]
+        )
+        async with administrator(database.admin_dsn) as opened:
+            await PostgresEraser(opened).erase(WholeSession(session=SessionId("once")))
+        await store.delivery.apply(
+            [replace(by_content("changed since"), "changed again", of(OLD)), remove(by_content("gone since"), of(OLD))]
+        )
+        for source, target in ((OLD, NEW), (NEW, OLD), (OLD, NEW)):
+            await foretold_and_done(database, partial(Remapping, Remap(source=source, target=target), rows=2))
+            await PostgresSeals(store.pool).seal(1_000)
+
+            assert await flaws(database) == []
+        moment = await database.administer("select clock_timestamp()")
+        past = PostgresHistory(store.pool)
+        entries = await past.entries_at(of(NEW), CurrentScope(), moment, limit=99, timeout=60)
+        stood = await past.of_row(of(NEW), row_id(first.operation), limit=9, timeout=60)
+        async with administrator(database.admin_dsn) as opened:
+            bare = [flaw async for flaw in straying(opened)]
+
+    assert [(change.after, change.reason) for change in stood][:1] == [("there", "remap")]
+    assert sorted(entry.content for entry in entries) == ["changed again", "final", "launch on 3 May", "there"]
+    assert bare == [None]
 
 
 async def test_what_comes_in_under_the_old_name_afterwards_moves_with_the_next_run(database: Installation) -> None:

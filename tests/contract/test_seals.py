@@ -16,14 +16,32 @@ from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.context import caller_settings
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
-from hermes_memory.adapters.postgres.history_audit import histories, straying
+from hermes_memory.adapters.postgres.history_audit import (
+    ALTERED_TURN,
+    ROWS_AHEAD,
+    STRANGE_WORDS,
+    altered_turns,
+    histories,
+    straying,
+)
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.domain.chain import Flaw, verify
 from hermes_memory.domain.erasure import OneEntry, WholeSession
 from hermes_memory.domain.model import Caller, CurrentScope, RowId, SessionId
 from hermes_memory.ports.seals import Sealed
-from hermes_memory.testing.making import DESK, PATIENCE, PLENTY, SALES_DESK, add, by_content, remove, replace
+from hermes_memory.testing.making import (
+    DESK,
+    PATIENCE,
+    PLENTY,
+    SALES_DESK,
+    add,
+    by_content,
+    record,
+    remove,
+    replace,
+    said,
+)
 from hermes_memory.testing.seals_contract import SealsContract, SealsUnderTest
 from tests.support.clocks import ticking
 from tests.support.postgres_store import ANALYZE, Installation
@@ -175,6 +193,28 @@ STRAYED: Final = {
         "a memory is not what its last change says"
     ),
     "delete from hermes_memory.memory_entries where content = 'second'": "a memory is gone that no change took away",
+    **dict.fromkeys(
+        (
+            "update hermes_memory.memory_entries set origin = 'operator'",
+            "update hermes_memory.memory_entries set session_id = 'another'",
+            "update hermes_memory.memory_entries set tool = 'undo'",
+            "update hermes_memory.memory_entries set said_at = now()",
+            "update hermes_memory.memory_entries set updated_at = now()",
+            "update hermes_memory.memory_entries set operation = id",
+            "update hermes_memory.memory_entries set metadata = '{\"vouched\": true}'",
+        ),
+        "a memory was not written as its last change says",
+    ),
+    "delete from hermes_memory.history; delete from hermes_memory.inbox": "a memory stands that no change made",
+    "delete from hermes_memory.history where change = 'replaced'; delete from hermes_memory.inbox": (
+        "a memory is not what its last change says"
+    ),
+    "delete from hermes_memory.history where change = 'added'; delete from hermes_memory.inbox": (
+        "the change before this one is missing"
+    ),
+    "delete from hermes_memory.history; delete from hermes_memory.memory_entries": (
+        "a write had its effect and no change tells of it"
+    ),
     """insert into hermes_memory.history select (jsonb_populate_record(h, jsonb_build_object(
          'id', gen_random_uuid(), 'change', 'removed', 'new_content', null, 'recorded_at', clock_timestamp()))).*
          from hermes_memory.history h where h.new_content = 'second'""": (
@@ -197,23 +237,95 @@ async def test_a_memory_that_is_not_what_its_last_change_says_is_named(template:
         await database.administer_all(forging)
 
         assert before == []
-        assert [(flaw and (flaw.theme, flaw.what, flaw.entry)) for flaw in await _strayed(database)] == [
+        assert {(flaw and (flaw.theme, flaw.what, flaw.entry)) for flaw in await _strayed(database)} == {
             (DESK.theme, STRAYED[forging], first.row)
+        }
+
+
+PLANTED: Final = """
+insert into hermes_memory.memory_entries
+select (jsonb_populate_record(e, jsonb_build_object(
+         'id', $1::uuid, 'content', 'planted', 'content_hash', sha256('planted')))).*
+  from hermes_memory.memory_entries e where e.content = 'kept'"""
+
+
+async def test_a_memory_that_no_change_made_is_named_also_where_one_of_its_id_was_erased(
+    template: Installation,
+) -> None:
+    async with template.copy() as database, database.store() as store:
+        _, erased = await store.delivery.apply([add("kept"), add("erased")])
+        assert erased.row is not None
+        async with administrator(database.admin_dsn) as opened:
+            await PostgresEraser(opened).erase(OneEntry(row=erased.row))
+        before, new = await _strayed(database), uuid4()
+        for row in (new, erased.row):
+            await database.administer("delete from hermes_memory.memory_entries where content = 'planted'")
+            await database.administer(PLANTED, row)
+            found = await _strayed(database)
+
+            assert [flaw and (flaw.what, flaw.entry) for flaw in found] == [
+                ("a memory stands that no change made", row)
+            ]
+        assert before == []
+
+
+async def test_a_change_that_is_gone_among_others_of_its_memory_is_missed_though_they_were_sealed_without_it(
+    template: Installation,
+) -> None:
+    async with template.copy() as database, database.store() as store:
+        await store.delivery.apply([add("first")])
+        await PostgresSeals(store.pool).seal(PLENTY)
+        await store.delivery.apply([replace(by_content("first"), "second")])
+        await store.delivery.apply([replace(by_content("second"), "third")])
+        await database.administer_all(
+            "delete from hermes_memory.history where new_content = 'second'; delete from hermes_memory.inbox"
+        )
+        await PostgresSeals(store.pool).seal(PLENTY)
+        (change,) = await database.rows("select id from hermes_memory.history where new_content = 'third'")
+        found = await _strayed(database)
+
+        assert [flaw and (flaw.what, flaw.change, flaw.seal) for flaw in found] == [
+            ("the change before this one is missing", change[0], 2)
         ]
 
 
-async def test_what_was_forgotten_merged_erased_or_brought_in_without_a_history_is_no_flaw(
+ALTERED: Final = {
+    "set content = 'planted'": ALTERED_TURN,
+    "set content = 'planted', content_hash = sha256('planted')": STRANGE_WORDS,
+    "set speaker = 'Somebody'": STRANGE_WORDS,
+    "set ts = ts - interval '1 year'": STRANGE_WORDS,
+    "set lex = 'planted:1'": STRANGE_WORDS,
+}
+
+
+@pytest.mark.parametrize("altering", ALTERED)
+async def test_a_turn_that_is_not_what_was_said_is_named(template: Installation, altering: str) -> None:
+    async with template.copy() as database, database.store() as store, administrator(database.admin_dsn) as opened:
+        talk = [said(f"Grüße, it's turn {number}") for number in range(ROWS_AHEAD)]
+        await store.delivery.apply([record(*talk, said("the code is zebra", speaker="Ana"))])
+        (row,) = await database.rows("select id from hermes_memory.conversations where content like '%zebra'")
+        before = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+        await database.administer(f"update hermes_memory.conversations {altering} where content like '%zebra'")
+        after = [(flaw.what, flaw.entry) async for flaw in altered_turns(opened, ANALYZE)]
+
+        assert before == []
+        assert after == [(ALTERED[altering], row[0])]
+
+
+async def test_what_was_forgotten_merged_or_erased_is_no_flaw_nor_what_stayed_without_its_history(
     template: Installation,
 ) -> None:
     async with template.copy() as database, database.store() as store:
         await store.delivery.apply([add("kept"), add("gone"), add("twin"), add("other"), add("erased")])
         await store.delivery.apply([remove(by_content("gone")), replace(by_content("other"), "twin")])
         await store.delivery.apply([replace(by_content("kept"), "kept better", Caller(theme=DESK.theme, session=TALK))])
-        await store.delivery.apply([replace(by_content("kept better"), "kept best"), add("untold")])
+        await store.delivery.apply([replace(by_content("kept better"), "kept best")])
         (row,) = await database.rows("select id from hermes_memory.memory_entries where content = 'erased'")
         async with administrator(database.admin_dsn) as opened:
             await PostgresEraser(opened).erase(OneEntry(row=RowId(row[0])))
             await PostgresEraser(opened).erase(WholeSession(session=TALK))
-        await database.administer("delete from hermes_memory.history where new_content = 'untold'")
+        bare = await _strayed(database)
+        await store.delivery.apply([replace(by_content("kept best"), "kept again")])
 
-        assert await _strayed(database) == [None]
+        assert bare == [None]
+        assert await _strayed(database) == []

@@ -35,7 +35,7 @@ MOST_UNPUBLISHED: Final = 10_000
 class SealStage:
     """Seals step by step. All methods belong to the event loop.
 
-    Nothing waits for it. Until a change is sealed, which takes seconds, nothing tells that it was altered.
+    Nothing waits for it. Until a change is sealed, which takes seconds, nothing binds it: only what it did tells of it.
 
     Attributes:
         sealed: Changes that this process has sealed.

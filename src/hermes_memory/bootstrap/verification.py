@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hermes_memory.adapters.postgres.history_audit import histories, straying
+from hermes_memory.adapters.postgres.history_audit import altered_turns, histories, straying
 from hermes_memory.adapters.published_heads import published, told
+from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.bootstrap.administration import administered
 from hermes_memory.bootstrap.destination import destination_of
 from hermes_memory.bootstrap.home import published_heads_path, state_folder
 from hermes_memory.domain.chain import Flaw, Head, verify
 from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.lexemes import Analyzer
 from hermes_memory.settings import Settings
 
 
@@ -23,7 +25,7 @@ class Verification:
     Attributes:
         unsealed: Changes that nothing binds yet.
         published: Heads that were compared.
-        untold: Memories that have no history, as those of an import that brought none.
+        untold: Memories that stayed when their history was erased.
     """
 
     themes: int
@@ -60,6 +62,8 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
                 untold += 1
             else:
                 flaws.append(flaw)
+        analyze = Analyzer(stem=snowball_stem()).analyze
+        flaws += [flaw async for flaw in altered_turns(administrator, analyze)]
     for head in heads:
         if head.theme not in known:
             flaws.append(Flaw(theme=head.theme, seal=head.seal, change=None, what="a published seal is missing"))

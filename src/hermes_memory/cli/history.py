@@ -155,7 +155,7 @@ def _verify(given: argparse.Namespace, settings: Settings) -> int:
             f"{counted(report.changes, 'change')} of {counted(report.themes, 'theme')} under "
             f"{counted(report.seals, 'seal')}, {report.unsealed:,} not sealed yet, "
             f"{counted(report.published, 'published head')} compared"
-            + (f", {report.untold:,} memories without a history: " if report.untold else ": ")
+            + (f", {report.untold:,} memories whose history was erased: " if report.untold else ": ")
             + (counted(len(report.flaws), "flaw") if report.flaws else "all holds")
         )
     return ERROR if report.flaws else DONE

@@ -45,6 +45,10 @@ than the server takes to find a deadlock, by default a second."""
 # has none: one that analyses texts before its first write would not be waited for, and store what had been erased.
 BE_WAITED_FOR: Final[LiteralString] = "select pg_current_xact_id()"
 
+CHANGING: Final = frozenset({AddEntry, ReplaceEntry, RemoveEntry})
+EFFECTIVE: Final = frozenset({Effect.STORED, Effect.REPLACED, Effect.REMOVED})
+"""What these leave, history tells of."""
+
 Seen: TypeAlias = dict[Theme, tuple[Caller, datetime]]
 
 
@@ -108,11 +112,15 @@ class PostgresDelivery:
         outcomes.update(await inbox.recorded(transaction, caller, list(waiting)))
         fresh = [each for operation, each in waiting.items() if operation not in outcomes]
         made: list[Outcome] = []
+        changes: set[OperationId] = set()
         # What is remembered does not touch what was said, and what is forgotten of it is never stored again: each keeps
         # its own order.
         for kind, group in groupby(sorted(fresh, key=_concerns_entries), key=type):
-            made += await self._apply_group(transaction, caller, kind, list(group))
-        await inbox.record(transaction, caller.theme, subject_key(caller.subject), made)
+            became = await self._apply_group(transaction, caller, kind, list(group))
+            made += became
+            if kind in CHANGING:
+                changes |= {outcome.operation for outcome in became if outcome.effect in EFFECTIVE}
+        await inbox.record(transaction, caller.theme, subject_key(caller.subject), made, changes=changes)
         outcomes.update({outcome.operation: outcome for outcome in made})
         if any(outcome.effect in {Effect.STORED, Effect.REPLACED} for outcome in made):
             seen[caller.theme] = (caller, max(each.stamp.accepted_at for each in fresh))

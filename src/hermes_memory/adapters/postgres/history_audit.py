@@ -1,4 +1,4 @@
-"""Reads all of history and its seals, and the entries that it is about, as the owner, for verification."""
+"""Reads all of history and its seals, and what is stored beside, as the owner, for verification."""
 
 from __future__ import annotations
 
@@ -6,61 +6,114 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.administrator import Administrator
+from hermes_memory.adapters.postgres.lexicon import indexed
+from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.rows import utc
 from hermes_memory.domain.chain import ERASED, Flaw, Link, Seal, examined, microseconds
+from hermes_memory.domain.lexemes import indexed_text
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
+    from hermes_memory.adapters.postgres.entries import Analyze
+    from hermes_memory.adapters.postgres.pool import Connection
     from hermes_memory.adapters.postgres.rows import Record
 
 ROWS_AHEAD: Final = 500
+ALTERED_TURN: Final = "a turn is not what was said"
+STRANGE_WORDS: Final = "a turn is found by words that are not those of its text"
 
 THEMES: Final[LiteralString] = """
 select h.agent_identity from hermes_memory.history h
  union select s.agent_identity from hermes_memory.seals s
- union select e.agent_identity from hermes_memory.memory_entries e order by 1"""
+ union select i.agent_identity from hermes_memory.inbox i where i.changed
+ union select e.agent_identity from hermes_memory.memory_entries e
+ union select c.agent_identity from hermes_memory.conversations c order by 1"""
 LINKS: Final[LiteralString] = """
 select h.*, h.metadata::text as metadata_text from hermes_memory.history h where h.agent_identity = $1"""
-# The newest change of a memory tells what it is; of two at one moment either does. Of one that was erased nothing is
-# told. Where an import finds the text in another memory already, that one stands for the one that the history is about.
-# What was brought in without a history has none, which is no flaw by itself.
+# The newest change of a memory tells what it is and by whom it was written; of two at one moment either does. Of one
+# that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds. Where an
+# import finds the text in another memory already, that one stands for the one that the history is about.
 STRAYING: Final[LiteralString] = """
 with told as (
-  select h.row_id, h.subject, h.target, h.new_content, h.erasure is not null as erased,
-         h.change <> 'removed' and h.merged_into is null as stands,
+  select h.row_id, h.subject, h.target, h.new_content, h.origin, h.tool, h.session_id, h.operation, h.at, h.said_at,
+         h.erasure, h.erasure is not null as erased,
+         h.erasure is null and h.change <> 'removed' and h.merged_into is null as stands,
          rank() over (partition by h.row_id order by h.recorded_at desc) as age
     from hermes_memory.history h
    where h.agent_identity = $1 and h.target in ('memory', 'user') and h.change <> 'erased'),
-newest as (select t.* from told t where t.age = 1),
+newest as (
+  select t.*, t.erased and exists (
+         select from hermes_memory.history r
+          where r.agent_identity = $1 and r.id = t.erasure and r.change = 'erased'
+            and strpos(r.reason, t.row_id::text) > 0) as bared
+    from told t where t.age = 1),
+came as (
+  select distinct on (h.row_id) h.row_id, h.metadata from hermes_memory.history h
+   where h.agent_identity = $1 and h.target in ('memory', 'user') and h.metadata is not null
+   order by h.row_id, h.recorded_at desc),
 kept as (
-  select e.id, e.subject, e.target, e.content, e.content_hash from hermes_memory.memory_entries e
-   where e.agent_identity = $1),
+  select e.id, e.subject, e.target, e.content, e.origin, e.tool, e.session_id, e.operation, e.updated_at, e.said_at,
+         e.metadata, sha256(convert_to(e.content, 'UTF8')) = e.content_hash as whole
+    from hermes_memory.memory_entries e where e.agent_identity = $1),
 compared as (
-  select coalesce(k.id, n.row_id) as id, k.id is not null as kept, n.row_id is not null as told,
-         coalesce(n.erased, false) as erased, coalesce(n.stands, false) as stands,
-         case when k.id is null
-              then n.stands and exists (
+  select coalesce(k.id, n.row_id) as id, k.id is not null as kept, coalesce(k.whole, true) as whole,
+         coalesce(n.erased, false) as erased, coalesce(n.bared, false) as bared, n.row_id is not null as told,
+         coalesce(n.stands, false) as stands,
+         case when k.id is not null
+              then n.stands and (n.subject, n.target, n.new_content) = (k.subject, k.target, k.content)
+              else n.stands and exists (
                    select from hermes_memory.memory_entries e
                     where e.agent_identity = $1 and e.subject = n.subject and e.target = n.target
-                      and e.content_hash = sha256(convert_to(n.new_content, 'UTF8')))
-              else sha256(convert_to(k.content, 'UTF8')) = k.content_hash
-                   and (n.row_id is null or n.erased
-                        or (n.stands and n.subject = k.subject and n.target = k.target and n.new_content = k.content))
-         end as alike
-    from kept k full join newest n on n.row_id = k.id),
+                      and e.content_hash = sha256(convert_to(n.new_content, 'UTF8'))) end as alike,
+         (n.origin, n.tool, n.session_id, n.operation, n.at, n.said_at, coalesce(c.metadata, k.metadata))
+           is not distinct from
+         (k.origin, k.tool, k.session_id, k.operation, k.updated_at, k.said_at, k.metadata) as stamped
+    from kept k full join newest n on n.row_id = k.id left join came c on c.row_id = k.id),
 judged as (
-  select c.id, bool_or(c.kept) as kept, bool_or(c.told) as told, bool_or(c.erased) as erased,
-         bool_or(c.stands) as stands, bool_and(c.stands) as surely, bool_or(c.alike) as alike
+  select c.id, bool_or(c.kept) as kept, bool_and(c.whole) as whole, bool_or(c.told) as told,
+         bool_and(c.erased) as blank, bool_or(c.bared) as bared, bool_or(c.stands) as stands,
+         bool_and(c.stands) as surely, coalesce(bool_or(c.alike), false) as alike,
+         coalesce(bool_or(c.alike and c.stamped), false) as stamped
     from compared c group by c.id)
-select j.id, case when j.kept and j.alike then null
-                  when j.kept and j.told and not j.stands and not j.erased
-                  then 'a memory stands that its last change took away'
-                  when j.kept then 'a memory is not what its last change says'
-                  else 'a memory is gone that no change took away' end as what
+select j.id, case when not j.kept then 'a memory is gone that no change took away'
+                  when not j.whole then 'a memory is not what its last change says'
+                  when j.bared then null
+                  when not j.told or j.blank then 'a memory stands that no change made'
+                  when not j.stands then 'a memory stands that its last change took away'
+                  when not j.alike then 'a memory is not what its last change says'
+                  else 'a memory was not written as its last change says' end as what
   from judged j
- where (j.kept and (not j.alike or not j.told)) or (not j.kept and j.surely and not j.erased and not j.alike)
+ where (j.kept and not (j.whole and j.stamped)) or (not j.kept and j.surely and not j.alike)
  order by 1"""
+# Each text that a change found was made by another change of the memory. Nothing is told before one that added it, nor
+# of a memory whose history was erased.
+SKIPPED: Final[LiteralString] = """
+with told as (
+  select h.id, h.row_id, h.seal, h.change, h.erasure, h.recorded_at, sha256(convert_to(h.old_content, 'UTF8')) as found,
+         sha256(convert_to(h.new_content, 'UTF8')) as made
+    from hermes_memory.history h
+   where h.agent_identity = $1 and h.target in ('memory', 'user') and h.change <> 'erased'),
+begun as (
+  select t.row_id, max(t.recorded_at) filter (where t.change = 'added') as at, bool_or(t.erasure is not null) as erased
+    from told t group by t.row_id)
+select t.id, t.row_id, t.seal from told t join begun b on b.row_id = t.row_id
+ where t.found is not null and not b.erased and t.recorded_at > coalesce(b.at, '-infinity')
+   and not exists (select from told o where o.row_id = t.row_id and o.made = t.found)
+ order by 1"""
+# A write is noted where it had its effect, so a change that is gone with all it did is missed there.
+UNTOLD: Final[LiteralString] = """
+select i.row_id from hermes_memory.inbox i
+ where i.agent_identity = $1 and i.changed
+   and not exists (select from hermes_memory.history h where h.agent_identity = $1 and h.operation = i.operation)
+ order by 1"""
+TURNS: Final[LiteralString] = """
+select c.id, c.content, c.speaker, c.ts, sha256(convert_to(c.content, 'UTF8')) = c.content_hash as whole
+  from hermes_memory.conversations c where c.agent_identity = $1"""
+OTHER_WORDS: Final[LiteralString] = """
+select c.id from hermes_memory.conversations c join unnest($2::uuid[], $3::text[]) as u(id, lex) on u.id = c.id
+ where c.agent_identity = $1 and c.lex <> u.lex::tsvector"""
 SEALS: Final[LiteralString] = "select s.* from hermes_memory.seals s where s.agent_identity = $1 order by s.seal"
 
 
@@ -78,10 +131,11 @@ async def histories(
 
 
 async def straying(administrator: Administrator, theme: str | None = None) -> AsyncIterator[Flaw | None]:
-    """Yield the memories, of all themes or the one named, that are not what the last change of each says of it.
+    """Yield what history does not tell of the memories as they are, of all themes or the one named, at one moment.
 
-    What is compared are the texts themselves, whose they are and where they are kept, as they stood at one moment. None
-    stands for a memory that has no history.
+    Each memory is held against its last change: its text, whose it is, where it is kept, and by whom, where and when it
+    was written. A change is missed where another one of the memory found its text, and where its write left a trace.
+    None stands for a memory whose history was erased while it stayed.
     """
     async with administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
         for each in [record["agent_identity"] for record in await connection.fetch(THEMES)]:
@@ -89,6 +143,44 @@ async def straying(administrator: Administrator, theme: str | None = None) -> As
                 async for record in connection.cursor(STRAYING, each, prefetch=ROWS_AHEAD):
                     what = record["what"]
                     yield what and Flaw(theme=each, seal=None, change=None, what=what, entry=record["id"])
+                async for record in connection.cursor(SKIPPED, each, prefetch=ROWS_AHEAD):
+                    what, change = "the change before this one is missing", record["id"]
+                    yield Flaw(theme=each, seal=record["seal"], change=change, what=what, entry=record["row_id"])
+                async for record in connection.cursor(UNTOLD, each, prefetch=ROWS_AHEAD):
+                    what = "a write had its effect and no change tells of it"
+                    yield Flaw(theme=each, seal=None, change=None, what=what, entry=record["row_id"])
+
+
+async def altered_turns(
+    administrator: Administrator, analyze: Analyze, theme: str | None = None
+) -> AsyncIterator[Flaw]:
+    """Yield the turns, of all themes or the one named, whose text is not the one they were stored with.
+
+    No change tells of a turn that is there: its text is held against its hash and against the words, those of its time
+    and its speaker among them, by which it is found.
+
+    Args:
+        analyze: Turns a text into its lexemes as it did for what is stored.
+    """
+    async with administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
+        for each in [record["agent_identity"] for record in await connection.fetch(THEMES)]:
+            if theme in {None, each}:
+                rows = await connection.cursor(TURNS, each)
+                while page := await rows.fetch(ROWS_AHEAD):
+                    for row, what in (await _altered(connection, analyze, each, page)).items():
+                        yield Flaw(theme=each, seal=None, change=None, what=what, entry=row)
+
+
+async def _altered(connection: Connection, analyze: Analyze, theme: str, page: Sequence[Record]) -> dict[UUID, str]:
+    """Return the turns among these that are not what they were, and what is not."""
+    pace, words = Pace(), []
+    for turn in page:
+        await pace.breathe()
+        text = indexed_text(turn["content"], at=utc(turn["ts"]), speaker=turn["speaker"])
+        words.append(indexed(analyze(text)).vector)
+    others = await connection.fetch(OTHER_WORDS, theme, [turn["id"] for turn in page], words)
+    strange = {record["id"]: STRANGE_WORDS for record in others}
+    return strange | {turn["id"]: ALTERED_TURN for turn in page if not turn["whole"]}
 
 
 def _link(record: Record) -> Link:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Transaction
@@ -18,8 +18,8 @@ select operation, effect, row_id from hermes_memory.inbox
  where agent_identity = $1 and subject = any ($2::bytea[]) and operation = any ($3::uuid[])"""
 
 RECORD: Final[LiteralString] = """
-insert into hermes_memory.inbox (agent_identity, subject, operation, effect, row_id)
-select $1, $2, u.* from unnest($3::uuid[], $4::text[], $5::uuid[]) as u(operation, effect, row_id)
+insert into hermes_memory.inbox (agent_identity, subject, operation, effect, row_id, changed)
+select $1, $2, u.* from unnest($3::uuid[], $4::text[], $5::uuid[], $6::bool[]) as u(operation, effect, row_id, changed)
  order by u.operation
     on conflict (agent_identity, operation) do nothing
 returning operation"""
@@ -37,15 +37,21 @@ async def recorded(
     return {outcome.operation: outcome for outcome in map(_outcome, found)}
 
 
-async def record(transaction: Transaction, theme: str, subject: bytes, outcomes: Sequence[Outcome]) -> None:
+async def record(
+    transaction: Transaction, theme: str, subject: bytes, outcomes: Sequence[Outcome], *, changes: Set[OperationId]
+) -> None:
     """Record the outcomes of operations that had their effect in this transaction.
+
+    Args:
+        changes: The operations that history tells of.
 
     Raises:
         DeliveredMeanwhile: One of them has an outcome already; everything must be undone.
     """
     # In one order for everybody, or two who deliver the same could wait for each other.
     ordered = sorted(outcomes, key=lambda outcome: outcome.operation.bytes)
-    for part in columns_in_parts((outcome.operation, outcome.effect.value, outcome.row) for outcome in ordered):
+    rows = ((each.operation, each.effect.value, each.row, each.operation in changes) for each in ordered)
+    for part in columns_in_parts(rows):
         if len(await transaction.fetch(RECORD, theme, subject, *part)) < len(part[0]):
             raise DeliveredMeanwhile
 

@@ -215,13 +215,15 @@ create index embedding_jobs_due on hermes_memory.embedding_jobs (generation, att
   where parked_reason is null;
 select hermes_memory.make_partitions('embedding_jobs');
 
--- Operations that had their effect: a replay finds its row here and does nothing.
+-- Operations that had their effect: a replay finds its row here and does nothing. `changed` says that history tells of
+-- it, so that a change which is gone before it was sealed is missed.
 create table hermes_memory.inbox (
   agent_identity text collate "C" not null check (agent_identity <> ''),
   operation uuid not null,
   subject bytea not null default '' check (octet_length(subject) in (0, 32)),
   effect text not null,
   row_id uuid,
+  changed boolean not null default false,
   applied_at timestamptz not null default now(),
   primary key (agent_identity, operation),
   constraint sink_rows_have_a_subject

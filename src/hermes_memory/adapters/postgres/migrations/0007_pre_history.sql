@@ -110,35 +110,27 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select count(*), min(h.recorded_at) from hermes_memory.history h where h.seal is null
 $$;
 
--- Takes the texts of changes of one theme and leaves their hashes, without the salts that would let anybody try texts
--- against them. What was done is a change of its own, and so part of the chain: it names how many and, by a digest,
--- which. Returns how many there were. For the owner alone.
-create function hermes_memory.erase_changes(theme text, ids uuid[]) returns bigint
+-- Notes that texts of changes of one theme were erased: how many and, by a digest, which, and after that the entries that
+-- stay, though their history is gone. It is a change of its own, and so part of the chain. For the owner alone.
+create function hermes_memory.note_erasure(theme text, record_id uuid, taken uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  record_id uuid := gen_random_uuid();
   salt bytea := uuid_send(gen_random_uuid());
-  nobody bytea := sha256(uuid_send(gen_random_uuid()));
+  nobody bytea := '';
   done timestamptz := clock_timestamp();
-  taken uuid[];
+  standing text;
   why text;
 begin
-  with erased as (
-    update hermes_memory.history h
-       set old_content = null, new_content = null, metadata = null, said_at = null, salt = null, tool = null,
-           session_id = null, reason = null, erasure = record_id,
-           -- The sinks want a subject on every row; it is not that of the person any more, and nobody's else.
-           subject = case when h.subject = '' then h.subject else nobody end
-     where h.agent_identity = theme and h.id = any (ids) and h.erasure is null
-    returning h.id)
-  select array_agg(e.id order by e.id) into taken from erased e;
-  if taken is null then
-    return 0;
+  -- The sinks want a subject on every row; it is nobody's.
+  if exists (select from hermes_memory.sinks s where s.theme = note_erasure.theme) then
+    nobody := sha256(uuid_send(gen_random_uuid()));
   end if;
-  if not exists (select from hermes_memory.sinks s where s.theme = erase_changes.theme) then
-    nobody := '';
-  end if;
-  select cardinality(taken) || ' ' || encode(sha256(string_agg(uuid_send(t.id), ''::bytea order by t.id)), 'hex')
+  select string_agg(e.id::text, ' ' order by e.id) into standing
+    from hermes_memory.memory_entries e
+   where e.agent_identity = theme
+     and e.id in (select h.row_id from hermes_memory.history h where h.agent_identity = theme and h.id = any (taken));
+  select concat_ws(' ', cardinality(taken),
+                   encode(sha256(string_agg(uuid_send(t.id), ''::bytea order by t.id)), 'hex'), standing)
     into why from unnest(taken) as t(id);
   insert into hermes_memory.history
     (agent_identity, subject, id, row_id, change, target, origin, operation, reason, at, recorded_at, salt, row_hash)
@@ -146,6 +138,30 @@ begin
           sha256(salt || convert_to(hermes_memory.change_form(
             theme, nobody, record_id, record_id, record_id, 'erased', '', null, null, 'operator', null, null, why, done,
             null, done, null, null), 'UTF8')));
+end $$;
+
+-- Takes the texts of changes of one theme and leaves their hashes, without the salts that would let anybody try texts
+-- against them, and notes it. Returns how many there were. For the owner alone.
+create function hermes_memory.erase_changes(theme text, ids uuid[]) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  record_id uuid := gen_random_uuid();
+  nobody bytea := sha256(uuid_send(gen_random_uuid()));
+  taken uuid[];
+begin
+  with erased as (
+    update hermes_memory.history h
+       set old_content = null, new_content = null, metadata = null, said_at = null, salt = null, tool = null,
+           session_id = null, reason = null, erasure = record_id,
+           -- It is not that of the person any more, and nobody's else.
+           subject = case when h.subject = '' then h.subject else nobody end
+     where h.agent_identity = theme and h.id = any (ids) and h.erasure is null
+    returning h.id)
+  select array_agg(e.id order by e.id) into taken from erased e;
+  if taken is null then
+    return 0;
+  end if;
+  perform hermes_memory.note_erasure(theme, record_id, taken);
   return cardinality(taken);
 end $$;
 

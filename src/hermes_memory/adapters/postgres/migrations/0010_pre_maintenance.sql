@@ -124,23 +124,58 @@ begin
       on conflict do nothing;
 end $$;
 
+-- Lets the history of memories that move say in the other theme as well that parts of it were erased, and which.
+create function hermes_memory.carry_erasures(from_theme text, to_theme text, rows uuid[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  record_id uuid := gen_random_uuid();
+  carried uuid[];
+begin
+  with copied as (
+    insert into hermes_memory.history
+      (agent_identity, subject, id, row_id, operation, change, target, origin, at, recorded_at, merged_into, erasure,
+       row_hash)
+    select to_theme, h.subject, h.id, h.row_id, h.operation, h.change, h.target, h.origin, h.at, h.recorded_at,
+           h.merged_into, record_id, h.row_hash
+      from hermes_memory.history h
+     where h.agent_identity = from_theme and h.row_id = any (rows) and h.erasure is not null
+        on conflict do nothing
+    returning id)
+  select array_agg(c.id order by c.id) into carried from copied c;
+  if carried is not null then
+    perform hermes_memory.note_erasure(to_theme, record_id, carried);
+  end if;
+end $$;
+
 -- Takes changes from the history of one theme to that of another, where they are sealed anew. What was sealed stays
 -- proven: the old theme keeps their hashes, as of an erasure, under the seals that were published of it, and the salt
--- goes along, so that whoever has the change can still show that it is the one under the old seal.
+-- goes along, so that whoever has the change can still show that it is the one under the old seal. A theme that a change
+-- comes back to keeps what is left of it there and gets the change under a new id, as does one that has another change
+-- under that id.
 create function hermes_memory.move_changes(from_theme text, to_theme text, ids uuid[]) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into hermes_memory.history
     (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id,
      reason, at, said_at, recorded_at, metadata, merged_into, salt, row_hash)
-  select to_theme, h.subject, h.id, h.row_id, h.operation, h.change, h.target, h.old_content, h.new_content, h.origin,
+  select to_theme, h.subject, n.id, h.row_id, h.operation, h.change, h.target, h.old_content, h.new_content, h.origin,
          h.tool, h.session_id, h.reason, h.at, h.said_at, h.recorded_at, h.metadata, h.merged_into, h.salt,
          sha256(h.salt || convert_to(hermes_memory.change_form(
-           to_theme, h.subject, h.id, h.row_id, h.operation, h.change, h.target, h.old_content, h.new_content, h.origin,
+           to_theme, h.subject, n.id, h.row_id, h.operation, h.change, h.target, h.old_content, h.new_content, h.origin,
            h.tool, h.session_id, h.reason, h.at, h.said_at, h.recorded_at, h.metadata, h.merged_into), 'UTF8'))
     from hermes_memory.history h
+    join (select o.id as old,
+                 case when t.id is null then o.id
+                      when t.erasure is null and t.new_content is not distinct from o.new_content then o.id
+                      else gen_random_uuid() end as id
+            from hermes_memory.history o
+            left join hermes_memory.history t on t.agent_identity = to_theme and t.id = o.id
+           where o.agent_identity = from_theme and o.id = any (ids)
+          offset 0) n on n.old = h.id
    where h.agent_identity = from_theme and h.id = any (ids) and h.erasure is null and h.change <> 'erased'
       on conflict do nothing;
+  perform hermes_memory.carry_erasures(from_theme, to_theme, array(
+    select distinct h.row_id from hermes_memory.history h where h.agent_identity = from_theme and h.id = any (ids)));
   return hermes_memory.erase_changes(from_theme, ids);
 end $$;
 
@@ -184,17 +219,19 @@ begin
   perform hermes_memory.forget_vectors(from_theme, ids);
   delete from hermes_memory.embedding_jobs j where j.agent_identity = from_theme and j.row_id = any (ids);
   get diagnostics jobs = row_count;
-  changes := hermes_memory.move_changes(from_theme, to_theme, array(
-    select h.id from hermes_memory.history h
-     where h.agent_identity = from_theme and h.row_id = any (ids) and h.erasure is null and h.change <> 'erased'));
   perform hermes_memory.merge_entries(from_theme, to_theme, array(
     select u.id from unnest(ids) as u(id) where u.id <> all (moved)));
   delete from hermes_memory.memory_entries e where e.agent_identity = from_theme and e.id = any (ids);
   get diagnostics entries = row_count;
   merged_entries := entries - cardinality(moved);
+  perform hermes_memory.carry_erasures(from_theme, to_theme, ids);
+  changes := hermes_memory.move_changes(from_theme, to_theme, array(
+    select h.id from hermes_memory.history h
+     where h.agent_identity = from_theme and h.row_id = any (ids) and h.erasure is null and h.change <> 'erased'));
 end $$;
 
--- Lets entries that another theme has already give way to those: they mirror the same home, and history says so.
+-- Lets entries that another theme has already give way to those: they mirror the same home, and history says so. Of one
+-- that has the same id there, it says what stands, and by whom that was written.
 create function hermes_memory.merge_entries(from_theme text, to_theme text, ids uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -204,25 +241,30 @@ begin
      and t.agent_identity = to_theme and t.subject = f.subject and t.target = f.target
      and t.content_hash = f.content_hash and t.source is null;
   insert into hermes_memory.history
-    (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool,
-     at, said_at, recorded_at, merged_into, salt, row_hash)
-  select to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, 'operator', 'remap',
-         n.at, n.said_at, n.at, n.twin, n.salt,
+    (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id,
+     reason, at, said_at, recorded_at, metadata, merged_into, salt, row_hash)
+  select to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, n.origin, n.tool,
+         n.session_id, n.reason, n.at, n.said_at, n.done, n.metadata, n.twin, n.salt,
          sha256(n.salt || convert_to(hermes_memory.change_form(
-           to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after,
-           'operator', 'remap', null, null, n.at, n.said_at, n.at, null, n.twin), 'UTF8'))
-    from (select f.subject, f.id as row_id, f.target, f.content as before, t.content as after, t.said_at,
-                 nullif(t.id, f.id) as twin, clock_timestamp() as at, gen_random_uuid() as id,
-                 gen_random_uuid() as operation, uuid_send(gen_random_uuid()) as salt
+           to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, n.origin, n.tool,
+           n.session_id, n.reason, n.at, n.said_at, n.done, n.metadata, n.twin), 'UTF8'))
+    from (select t.subject, f.id as row_id, t.target, f.content as before, t.content as after, t.said_at,
+                 case when k.same then t.origin else 'operator' end as origin,
+                 case when k.same then t.tool else 'remap' end as tool,
+                 case when k.same then t.session_id end as session_id, case when k.same then 'remap' end as reason,
+                 case when k.same then t.updated_at else k.done end as at, k.done,
+                 case when k.same then t.metadata end as metadata, case when not k.same then t.id end as twin,
+                 case when k.same then t.operation else gen_random_uuid() end as operation,
+                 gen_random_uuid() as id, uuid_send(gen_random_uuid()) as salt
             from hermes_memory.memory_entries f
            cross join lateral (
-                 select e.id, e.content, e.said_at from hermes_memory.memory_entries e
-                  where e.agent_identity = to_theme and e.id = f.id
+                 select e.* from hermes_memory.memory_entries e where e.agent_identity = to_theme and e.id = f.id
                  union all
-                 select e.id, e.content, e.said_at from hermes_memory.memory_entries e
+                 select e.* from hermes_memory.memory_entries e
                   where e.agent_identity = to_theme and e.subject = f.subject and e.target = f.target
                     and e.content_hash = f.content_hash
                  limit 1) t
+           cross join lateral (select t.id = f.id as same, clock_timestamp() as done offset 0) k
            where f.agent_identity = from_theme and f.id = any (ids)
           offset 0) n;
 end $$;
