@@ -114,6 +114,21 @@ async def test_a_line_is_nobodys_between_the_hosts_write_and_its_word(
     assert ben.facts(QUESTION) == desk.facts(QUESTION) == []
 
 
+async def test_a_line_of_a_session_that_only_reads_is_nobodys(
+    new_agent: NewAgent, served: Path, database: Installation
+) -> None:
+    ana = start(new_agent, "s1", **ANA, agent_context="subagent")
+    tell(ana, "s1")
+    ana.write_notebook("USER.md")
+    ana.provider.shutdown()
+    desk = new_agent()
+    desk.write_notebook("USER.md", LINE, "Prefers short answers")
+    desk.start("s2")
+    quiet(desk)
+
+    assert await everybodys(database) == ["Prefers short answers"]
+
+
 async def test_a_line_that_came_while_the_database_was_away_is_nobody_elses(
     new_agent: NewAgent, served: Path, database: Installation
 ) -> None:

@@ -34,7 +34,8 @@ SETTLE_SECONDS: Final = 30.0
 SCRUB_SECONDS: Final = 5.0
 """For those who read in a spool when its files are cleaned of what was dropped."""
 MIRRORED: Final = (
-    "{} of the entries mirror MEMORY.md or USER.md of a home: remove the lines there too, or they come back"
+    "{} of the entries mirror MEMORY.md or USER.md of a home, which the host shows to everybody: remove the lines there"
+    " too, or those that are everybody's come back"
 )
 COMPANIONS: Final = (
     "the person has {} more subjects, which go with the one named, and with all that is theirs (`hermes-memory subjects"

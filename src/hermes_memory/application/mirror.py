@@ -93,7 +93,7 @@ class Mirror:
             return self._acceptor.remove(caller, selector, origin=Origin.ASSISTANT, tool=TOOL)
 
     def kept_out(self, content: object) -> None:
-        """Note of an entry which the host told of, and which is not mirrored, that it is not everybody's."""
+        """Note of an entry that the host told of, and that is not mirrored, that it is not everybody's."""
         self._notebooks.told(parse(str(content)), private=True)
 
     def keep_out(self, private: Collection[tuple[Target, str]]) -> None:

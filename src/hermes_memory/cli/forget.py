@@ -22,7 +22,7 @@ from hermes_memory.domain.visibility import changeable
 LOOK_SECONDS: Final = 60.0
 NOTHING: Final = "there is no such memory, or it is not this theme's to forget"
 SAID: Final = "What was said in a conversation is forgotten for good: `hermes-memory undo` does not bring it back."
-MIRRORS: Final = "it mirrors a home's notebook: take it out of that file too, or it comes back"
+MIRRORS: Final = "it mirrors a home's notebook: take it out of that file too, or it comes back if it is everybody's"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,13 +179,15 @@ class HermesMemoryProvider(SetupHooks):
         known = {**(metadata if isinstance(metadata, Mapping) else {}), **facts}
         binding = self._sessions.find(text_or_none(known.get("session_id")) or "")
         local = self._share.writable()
-        if binding is None or local is None or not binding.writes:
+        told = ToldWrite.from_host(action, target, content, known) if local else None
+        if local is None or told is None:
             return
-        told = ToldWrite.from_host(action, target, content, known)
-        if told is not None:
+        if binding is not None and binding.writes:
             told.accept(local.mirror, binding.caller)
             if told.action is not Action.ADD:
                 self._reconcile(binding)
+        elif binding is None or binding.caller.subject is not None:
+            told.leave_out(local.mirror)
 
     def handle_tool_call(self, tool_name: str, args: Any = None, **facts: Any) -> str:
         """Carry out a memory tool and return JSON. Errors are answers that say what to do."""

@@ -24,11 +24,6 @@ class Action(StrEnum):
     REMOVE = "remove"
 
 
-def written_text(content: object, facts: Mapping[str, Any]) -> object:
-    """Return what the host says that it wrote."""
-    return content if content not in (None, "") else facts.get("new_text")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldWrite:
     """One write that the host told of.
@@ -52,7 +47,7 @@ class ToldWrite:
         Raises:
             InvalidInput: The target is not one of the notebooks.
         """
-        text = written_text(content, facts)
+        text = content if content not in (None, "") else facts.get("new_text")
         try:
             kind = Action(action)
         except ValueError:
@@ -67,6 +62,11 @@ class ToldWrite:
             previous=facts.get("previous_content"),
             old_text=facts.get("old_text"),
         )
+
+    def leave_out(self, mirror: Mirror) -> None:
+        """Mirror nothing, and note that no reconciliation is to make what was written everybody's."""
+        if self.action is not Action.REMOVE:
+            mirror.kept_out(self.content)
 
     def accept(self, mirror: Mirror, caller: Caller) -> None:
         """Mirror it.
