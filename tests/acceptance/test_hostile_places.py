@@ -41,7 +41,7 @@ def test_a_pipe_in_the_place_of_settings_is_named_and_not_waited_for(home: Path,
 def test_a_pipe_in_the_place_of_the_secret_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "secret")
 
-    with pytest.raises(ConfigurationError, match="holds no usable secret"):
+    with pytest.raises(ConfigurationError, match="is no plain file: remove it"):
         load_or_create(tmp_path / "secret")
 
 
