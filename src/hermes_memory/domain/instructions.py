@@ -16,59 +16,75 @@ from hermes_memory.domain.characters import fold
 from hermes_memory.domain.look_alikes import plain_looks
 from hermes_memory.domain.scrubbing import without_escapes
 
-# Not to forget something is no command to drop it, nor is to have forgotten it where the form of the verb tells. This
-# and the following patterns allow for that, and for longer words that verb or noun are a part of. They look back once
-# the verb is there, as a look back from every character takes twice the time.
+# Not to forget or to ignore something is no command to drop it, nor is to have forgotten it where the form of the verb
+# tells. This and the following patterns allow for that, and for longer words that verb or noun are a part of. They look
+# back once the verb is there, as a look back from every character takes twice the time.
 _FORGET: Final = r"forget(?<!n['’]t\sforget)(?<!not\sforget)(?<!never\sforget)"
+
+
+def _not_denied(verb: str) -> str:
+    """Return the pattern of a verb without a "not" before it; to ask why not is to ask for it."""
+    return rf"{verb}(?<!n['’]t\s{verb})(?<!(?<!why\s)not\s{verb})(?<!never\s{verb})(?<!without\s{verb})"
+
+
+_DROP: Final = "|".join(map(_not_denied, ("ignore", "ignoring", "disregard", "disregarding", "override", "bypass")))
 _COMMANDS: Final = (
     # To drop what was said before.
     (
-        rf"\b(?:ignor(?:e|ing)|disregard(?:ing)?|{_FORGET}|override|bypass)\b.{{0,40}}"
+        rf"\b(?:{_DROP}|{_FORGET})\b.{{0,40}}"
         r"\b(?:instructions?|rules?|prompts?|guidelines|directives)\b"
     ),
     r"\b(?:(?:do not|don't|stop) follow(?:ing)?)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
-    r"\b(?:ignoriere|vergiss(?!\snicht)|missachte)\b.{0,40}\b(?:anweisung\w*|regeln|vorgaben|befehle)\b",
+    r"\b(?:ignoriere|vergiss|missachte)\b(?!\snicht\b).{0,40}\b(?:anweisung\w*|regeln|vorgaben|befehle)\b(?!\snicht\b)",
     (
-        r"\b(?:ignor[ae]|omit[ea]|desconsider[ae]|dimentica(?<!non\sdimentica)"
+        r"\b(?:ignor[ae](?<!no\signor.)(?<!nao\signor.)(?<!non\signor.)|omit[ea](?<!no\somit.)(?<!nao\somit.)"
+        r"|desconsider[ae](?<!no\sdesconsider.)(?<!nao\sdesconsider.)|dimentica(?<!non\sdimentica)"
         r"|olvid[ae](?<!no\solvid.)(?<!no\sse\solvid.)|esque(?:ca|ce)(?<!nao\sesque..)(?<!nao\sse\sesque..))\b.{0,40}"
         r"\b(?:instruc(?:c?ion\w*|ao|oes)|istruzioni|reglas|regras|regole"
         r"|(?:ordenes|ordens)(?! de (?:compra|ven[dt]a|trabajo|servico|pago|pagamento)\b))\b"
     ),
     (
-        r"\b(?:ignorera|ignorer|(?:glom|glem)(?!\s(?:inte|ej|ikke)\b))\b.{0,40}"
+        r"\b(?:ignorera|ignorer|glom|glem)\b(?!\s(?:inte|ej|ikke)\b).{0,40}"
         r"\b(?:(?:instruktion|instruks|instruksjon|anvisning)(?:en|er|ar|erna|arna|erne|ene)?|regler(?:na|ne)?|reglene)\b"
     ),
     (
-        r"\b(?:αγνοησ|ξεχασ(?<!μη\sξεχασ)(?<!μην\sξεχασ))(?:ε|τε|ετε|εισ)\b.{0,40}"
+        r"\b(?:αγνοησ(?<!μη\sαγνοησ)(?<!μην\sαγνοησ)|ξεχασ(?<!μη\sξεχασ)(?<!μην\sξεχασ))(?:ε|τε|ετε|εισ)\b.{0,40}"
         r"\b(?:οδηγι(?:α|εσ|ων)|κανον(?:ασ?|εσ|ων|ισμ\w+)|εντολ(?:ησ?|εσ|ων))\b"
     ),
     (
-        r"\b(?:[ול]{0,2}התעלם|ו?(?:התעלמ[יו]|תתעלם|שכח[יו]?|תשכח(?<!אל\sתשכח)(?<!לא\sתשכח)[יו]?))\b.{0,40}"
+        r"\b(?:[ול]{0,2}התעלם|ו?(?:התעלמ[יו]|תתעלם(?<!אל\sתתעלם)(?<!לא\sתתעלם)|שכח[יו]?|תשכח(?<!אל\sתשכח)(?<!לא\sתשכח)[יו]?))\b.{0,40}"
         r"(?:הוראות|הנחיות|כללים)"
     ),
     (  # a look without tone marks has the same negations
-        r"(?:ละเว้น|เพิกเฉย|ไม่ต้องสนใจ|ลืม(?<!อย่าลืม|ห้ามลืม)(?<!อยาลืม|หามลืม|ไม่ลืม)(?<!ไมลืม)).{0,30}"
+        r"(?:ละเว้น(?<!อย่าละเว้น|ห้ามละเว้น)|เพิกเฉย(?<!อย่าเพิกเฉย|ห้ามเพิกเฉย)(?<!อยาเพิกเฉย|หามเพิกเฉย)|ไม่ต้องสนใจ|ลืม(?<!อย่าลืม|ห้ามลืม)(?<!อยาลืม|หามลืม|ไม่ลืม)(?<!ไมลืม)).{0,30}"
         r"(?:คําสั่ง(?!ซื้อ|ขาย)|คําแนะนํา|กฎ(?!าคม|หมาย))"
     ),
     (
-        r"\b(?:bo qua|phot lo|quen(?<!dung\squen) (?:di|het|moi|tat ca|cac|nhung))\b.{0,40}"
+        r"\b(?:bo qua(?<!dung\sbo qua)|phot lo(?<!dung\sphot lo)"
+        r"|quen(?<!dung\squen) (?:di|het|moi|tat ca|cac|nhung))\b.{0,40}"
         r"\b(?:huong dan|chi dan|chi thi|lenh|quy tac)\b"
     ),
-    r"\b(?:abaikan|lupakan(?<!jangan\slupakan))\b.{0,40}\b(?:instruksi|perintah|aturan|arahan)\b",
-    r"\b(?:ignore|oublie)(?<![jn]['’]ignore|[jn]['’]oublie)z?\b.{0,40}\b(?:instructions|consignes|regles)\b",
+    r"\b(?:abaikan(?<!jangan\sabaikan)|lupakan(?<!jangan\slupakan))\b.{0,40}\b(?:instruksi|perintah|aturan|arahan)\b",
     (
-        r"\b(?:игнорируй|забудь(?<!не\sзабудь))(?:те)?\b.{0,40}"
+        rf"\b(?:{_not_denied('ignore')}|oublie)(?<![jn]['’]ignore|[jn]['’]oublie)z?\b.{{0,40}}"
+        r"\b(?:instructions|consignes|regles)\b"
+    ),
+    (
+        r"\b(?:игнорируй(?<!не\sигнорируй)|забудь(?<!не\sзабудь))(?:те)?\b.{0,40}"
         r"\b(?:инструкци\w*|указани\w*|правил(?:о|а|у|ом|е|ам|ами|ах)?\b)"
     ),
     (
-        r"(?:忽略|无视|無視|忘[记記掉](?<![我别別勿]忘.)(?<!不[要能可会會]忘.)).{0,12}"
+        r"(?:(?:忽略|无视|無視)(?<![别別勿]..)(?<!不[要能可会會得]..)|忘[记記掉](?<![我别別勿]忘.)(?<!不[要能可会會]忘.)).{0,12}"
         r"(?:指令|指示(?![灯燈器牌])|规则|規則|提示(?!音))"
     ),
-    r"(?:指示|命令|ルール).{0,6}(?:無視|忘れ(?:て(?!い[たるま]|る|た|しま|は|ない)|ろ|よ|なさい|るよう))",
-    r"(?:지시|명령|규칙).{0,6}무시(?<!무시무시)(?!무시)",
-    r"\b(?:negeer|zignoruj|pomin|ignoriraj(?:te)?|ignoruj)\b.{0,40}\b(?:instructies|instrukcj\w+|polecen\w+|upute)\b",
+    r"(?:指示|命令|ルール).{0,6}(?:無視(?!しな|しては(?:いけ|なら|だめ))|忘れ(?:て(?!い[たるま]|る|た|しま|は|ない)|ろ|よ|なさい|るよう))",
+    r"(?:지시|명령|규칙).{0,6}무시(?<!무시무시)(?!무시|하지\s?(?:마|말|않))",
     (
-        r"\b(?:ігноруй|забудь(?<!не\sзабудь))(?:те)?\b.{0,40}"
+        r"\b(?:negeer(?!\sniet)|zignoruj|pomin|ignoriraj(?<!ne\signoriraj)(?:te)?|ignoruj(?<!nie\signoruj))\b.{0,40}"
+        r"\b(?:instructies|instrukcj\w+|polecen\w+|upute)\b(?!\sniet\b)"
+    ),
+    (
+        r"\b(?:ігноруй(?<!не\sігноруй)|забудь(?<!не\sзабудь))(?:те)?\b.{0,40}"
         r"\b(?:інструкці\w*|вказівк\w*|правил(?:о|а|у|ом|і|ам|ами|ах)?\b)"
     ),
     r"تجاهل(?<![^\Wوفب]تجاهل)(?:وا|ي)?\b.{0,40}(?:التعليمات|الاوامر|القواعد)\b",
@@ -78,10 +94,10 @@ _COMMANDS: Final = (
     ),
     (
         r"(?:निर्देश(?!क|ित)|आदेश|नियम(?!ित)).{0,20}"
-        r"(?:अनदेखा|नजरअंदाज|भूल(?<!मत\sभूल)(?<!न\sभूल)(?<!ना\sभूल)(?!\sग[यईए]|\sचुक|भु))"
+        r"(?:(?:अनदेखा|नजरअंदाज)(?!\s(?:न|ना|मत)\s)|भूल(?<!मत\sभूल)(?<!न\sभूल)(?<!ना\sभूल)(?!\sग[यईए]|\sचुक|भु))"
     ),
     (
-        rf"\b(?:ignore|disregard|{_FORGET})\b (?:all |everything |anything )?(?:of )?(?:the )?"
+        rf"\b(?:{_DROP}|{_FORGET})\b (?:all |everything |anything )?(?:of )?(?:the )?"
         r"(?:above|previous|prior|preceding|earlier|before)\b"
     ),
     # To become someone else.
