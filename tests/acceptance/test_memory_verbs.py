@@ -220,7 +220,7 @@ def test_a_file_of_settings_is_checked_by_itself_and_every_problem_is_told(
     fine = require(here("config", "check", str(good)), DONE)
     wrong = require(here("config", "check", str(bad), "--json"), USAGE).document
     variables = require(here("config", "check", str(other), "--json"), USAGE).document
-    names = require(here("config", "check", str(reserved)), USAGE)
+    names = require(here("config", "check", str(reserved), "--json"), USAGE).document
     whole = require(here("config", "check"), USAGE)
 
     assert "all can be used" in fine.out
@@ -232,7 +232,9 @@ def test_a_file_of_settings_is_checked_by_itself_and_every_problem_is_told(
         ("tool_timeout", "'never'", "HERMES_MEMORY_TOOL_TIMEOUT", 3),
     ]
     assert variables["problems"][0]["expected"] == "a whole number from 1 to 64"
-    assert "allowed_themes" in names.out
+    assert [(one["key"], one["value"], one["file"], one["line"]) for one in names["problems"]] == [
+        ("allowed_themes", '["all"]', str(reserved), 1)
+    ]
     assert "HERMES_MEMORY_POOL_SIZE in the environment" in whole.out
     for unfit in (tmp_path / "settings.toml", tmp_path / "none.json"):
         require(here("config", "check", str(unfit)), USAGE)

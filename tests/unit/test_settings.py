@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from hermes_memory import ConfigurationError, Settings
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.domain.identity import IdentityPolicy
+from hermes_memory.settings.ranges import described
+from hermes_memory.settings.refusals import UnusableSettings
 
 
 @pytest.mark.parametrize("origin", ["environment", ".env"])
@@ -65,12 +68,38 @@ def test_benchmarks_are_recognised_by_default_as_the_identity_rules_say(tmp_path
     assert Settings(home=tmp_path).bench_patterns == IdentityPolicy().bench_patterns
 
 
-@pytest.mark.parametrize("wrong", [{"allowed_themes": ("all",)}, {"identity_aliases": {"mkt": "sms:+15551234567"}}])
-def test_a_name_that_cannot_be_used_is_told_as_the_setting_it_is(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    settings = Settings(home=tmp_path, **wrong)
+@pytest.mark.parametrize(
+    ("key", "value", "told", "shown"),
+    [
+        ("allowed_themes", ["sales", "all"], "name 2: the name 'all' is reserved", '["sales", "all"]'),
+        ("allowed_themes", "x, whatsapp-dm", "name 2: the name 'whatsapp-dm' is reserved", '["x", "whatsapp-dm"]'),
+        ("allowed_themes", ["x" * 200], "name 1: the theme's name is too long: use at most 128", None),
+        ("identity_aliases", {"mkt": "ALL"}, "alias 1: the name 'all' is reserved", '{"mkt": "ALL"}'),
+        ("identity_aliases", {"a": "b", "": "c"}, "alias 2: the theme's name is empty", '{"a": "b", "": "c"}'),
+        ("identity_aliases", {"a": "sms:+15551234567"}, "alias 1: an alias stands for the key", '{"a": "[contact 1]"}'),
+        ("embed_url", "models.example", "must begin with http:// or https://", None),
+        ("embedder", "openai", "embedder 'openai' also needs embed_url, embed_model, embed_dim", "'openai'"),
+        ("item_max_bytes", 100_000, "item_max_bytes must be at least 524,288", "100000"),
+        ("ranking_weights", {"mood": 1}, "ranking_weights: ", '{"mood": 1}'),
+        ("metrics_listen", "0.0.0.0:1", "metrics_listen is reached from elsewhere", "'0.0.0.0:1'"),
+    ],
+)
+def test_a_rule_that_is_broken_is_told_with_its_key_its_value_what_is_expected_and_its_place(
+    home: Path, key: str, value: object, told: str, shown: str | None
+) -> None:
+    (home / "hermes-memory.json").write_text(json.dumps({"prefetch": True, key: value}, indent=0))
+    with pytest.raises(UnusableSettings) as refused:
+        Settings()
+    (problem,) = refused.value.problems
 
-    with pytest.raises(ConfigurationError, match="identity_aliases or allowed_themes"):
-        open_local_half(settings)
+    assert told in problem.message
+    assert (problem.key, problem.shown) == (key, shown)
+    assert problem.expected == described(Settings.model_fields[key])
+    assert problem.origin is not None
+    assert problem.origin.line() == 3
+    assert str(problem).startswith(key)
+    assert not str(problem).startswith(f"{key}: {key}")
+    assert "15551234567" not in f"{problem}{problem.shown}"
 
 
 @pytest.mark.parametrize("unusable", ["x" * 300, "file/home"], ids=["too long a name", "below a file"])

@@ -177,20 +177,13 @@ def capture_policy(settings: Settings) -> CapturePolicy:
 
 
 def identity_policy(settings: Settings) -> IdentityPolicy:
-    """Return what the installation decides about names.
-
-    Raises:
-        ConfigurationError: An alias or an allowed theme is not usable.
-    """
-    try:
-        return IdentityPolicy(
-            aliases=settings.identity_aliases,
-            allowed_themes=parse_names(settings.allowed_themes),
-            bench_patterns=settings.bench_patterns,
-            bench_mode=BenchMode(settings.bench_mode),
-        )
-    except InvalidInput as error:
-        raise ConfigurationError(f"identity_aliases or allowed_themes: {error}") from error
+    """Return what the installation decides about names."""
+    return IdentityPolicy(
+        aliases=settings.identity_aliases,
+        allowed_themes=parse_names(settings.allowed_themes),
+        bench_patterns=settings.bench_patterns,
+        bench_mode=BenchMode(settings.bench_mode),
+    )
 
 
 def utc_now() -> datetime:

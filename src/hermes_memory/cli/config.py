@@ -72,13 +72,13 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _problems(given: argparse.Namespace) -> Iterator[Problem]:
-    # What reads the names of themes takes a while to load, and the host imports this module at every start.
-    from hermes_memory.bootstrap.home import identity_policy  # noqa: PLC0415
-    from hermes_memory.settings.checking import check_file  # noqa: PLC0415
+    from hermes_memory.settings.checking import check_file  # noqa: PLC0415 - the host imports this module at start
 
     try:
-        settings = check_file(given.file) if given.file else settings_for(given)
-        identity_policy(settings)
+        if given.file:
+            check_file(given.file)
+        else:
+            settings_for(given)
     except UnusableSettings as error:
         yield from error.problems
     except ConfigurationError as error:

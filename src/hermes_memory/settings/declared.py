@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode
@@ -12,11 +12,12 @@ from pydantic_settings import BaseSettings, NoDecode
 from hermes_memory.domain.database_address import require_database_address
 from hermes_memory.domain.endpoint import parse_endpoint
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
-from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS
+from hermes_memory.domain.identity import DEFAULT_BENCH_PATTERNS, IdentityPolicy
 from hermes_memory.domain.listening import listening
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.domain.ranking import UNASKED_FLOOR
 from hermes_memory.domain.redaction import SecretPolicy
+from hermes_memory.domain.themes import parse_names
 from hermes_memory.domain.trust import AmbientTrust
 from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.settings.homes import default_home, home_at
@@ -24,6 +25,7 @@ from hermes_memory.settings.names import ENDPOINT_EMBEDDERS
 
 Names = Annotated[tuple[str, ...], NoDecode]
 """A list of names: a list, or one string with commas."""
+Item = TypeVar("Item")
 
 
 def _database(given: SecretStr | None) -> SecretStr | None:
@@ -43,6 +45,28 @@ def _refusing(rule: Callable[[str], object], address: str) -> None:
         rule(address)
     except ConfigurationError as error:
         raise ValueError(str(error)) from None
+
+
+def _themes(given: tuple[str, ...]) -> tuple[str, ...]:
+    _require_each("name", given, lambda name: parse_names([name]))
+    return given
+
+
+def _aliases(given: dict[str, str]) -> dict[str, str]:
+    _require_each("alias", given.items(), lambda alias: IdentityPolicy(aliases=dict([alias])))
+    return given
+
+
+def _require_each(word: str, given: Iterable[Item], rule: Callable[[Item], object]) -> None:
+    """Tell of all that a rule refuses by their number: a name may be the key of a person."""
+    refused = []
+    for number, item in enumerate(given, start=1):
+        try:
+            rule(item)
+        except InvalidInput as error:
+            refused.append(f"{word} {number}: {error}")
+    if refused:
+        raise ValueError("; ".join(refused))
 
 
 class DeclaredSettings(BaseSettings):
@@ -186,8 +210,12 @@ class DeclaredSettings(BaseSettings):
     )
 
     # Identity
-    allowed_themes: Names = Field((), description="When set, any other theme becomes 'default'.")
-    identity_aliases: dict[str, str] = Field(default_factory=dict, description="Theme names to read as others.")
+    allowed_themes: Annotated[Names, AfterValidator(_themes)] = Field(
+        (), description="When set, any other theme becomes 'default'."
+    )
+    identity_aliases: Annotated[dict[str, str], AfterValidator(_aliases)] = Field(
+        default_factory=dict, description="Theme names to read as others."
+    )
     bench_patterns: Names = Field(
         DEFAULT_BENCH_PATTERNS, description="Themes that are benchmark traffic; * stands for any text."
     )

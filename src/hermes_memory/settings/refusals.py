@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.redaction import redact_value
-from hermes_memory.settings.masking import ADDRESSES, MASK, masked_address
+from hermes_memory.settings.masking import ADDRESSES, MASK, masked, masked_address
 from hermes_memory.settings.names import NEVER_QUOTED, nearest
 from hermes_memory.settings.origins import Origin, Origins, Source
 from hermes_memory.settings.ranges import described
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _HARMLESS: Final = re.compile(r"[\w .,:+*#<>=-]{0,40}")
+_HARMLESS_NAMES: Final = re.compile(r"""[\w .,:+*#<>=\[\]{}"'-]{0,80}""")
 _BEGINNING: Final = re.compile(r"\w+")
 _MOST_DIGITS: Final = 10**20
 
@@ -46,7 +47,10 @@ class Problem:
     def __str__(self) -> str:
         # Whoever hands in an argument knows that it is one.
         told = self.origin is not None and self.origin.source is not Source.ARGUMENT
-        return f"{f'{self.key}: ' if self.key else ''}{self.message}{f' ({self.origin})' if told else ''}"
+        # A rule about several settings begins with the name of one.
+        beginning = _BEGINNING.match(self.message)
+        named = f"{self.key}: " if self.key and not (beginning and beginning[0] == self.key) else ""
+        return f"{named}{self.message}{f' ({self.origin})' if told else ''}"
 
 
 class UnusableSettings(ConfigurationError):
@@ -97,7 +101,12 @@ def shown_of(key: str, value: object) -> str | None:
         return f"{value}" if abs(value) < _MOST_DIGITS else None
     if isinstance(value, str) and _HARMLESS.fullmatch(value) and not redact_value(key, value).count:
         return f"'{value}'"
-    return None
+    return _names(key, value) if isinstance(value, list | tuple | dict) else None
+
+
+def _names(key: str, value: object) -> str | None:
+    shown = json.dumps(masked(key, value), ensure_ascii=False, default=str)
+    return shown if _HARMLESS_NAMES.fullmatch(shown) else None
 
 
 def _address(value: object) -> str | None:
@@ -111,18 +120,33 @@ def _problem(told: ErrorDetails, fields: Mapping[str, FieldInfo], found: Origins
     if told["type"] == "extra_forbidden":
         return Problem(key="", message=unknown(key, fields))
     if told["type"] == "value_error" or key not in fields:
-        message = told["msg"].removeprefix("Value error, ")
-        shown = shown_of(key, told["input"]) if key in fields else None
-        cannot = f"{shown} cannot be used: " if shown else ""
-        origin = _first(found, key or _named_first(message))
-        return Problem(key=key, message=f"{cannot}{message}", shown=shown, origin=origin)
+        return _broken_rule(told, key, fields, found)
     return unusable(key, fields[key], told["input"], _first(found, key))
 
 
-def _named_first(message: str) -> str:
+def _broken_rule(told: ErrorDetails, key: str, fields: Mapping[str, FieldInfo], found: Origins) -> Problem:
+    message, value = told["msg"].removeprefix("Value error, "), told["input"]
+    if key not in fields:
+        key = _named_first(message, fields)
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if not key:
+        return Problem(key="", message=message)
+    shown = shown_of(key, value) if value is not None else None
+    # What is said of one name among several, or of several settings, says itself which one it means.
+    cannot = f"{shown} cannot be used: " if shown and told["loc"] and isinstance(value, str) else ""
+    return Problem(
+        key=key,
+        message=f"{cannot}{message}",
+        shown=shown,
+        expected=described(fields[key]),
+        origin=_first(found, key),
+    )
+
+
+def _named_first(message: str, fields: Mapping[str, FieldInfo]) -> str:
     """Return the setting that a rule about several of them begins with."""
     word = _BEGINNING.match(message)
-    return word[0] if word else ""
+    return word[0] if word and word[0] in fields else ""
 
 
 def _first(found: Origins, key: str) -> Origin | None:
