@@ -20,12 +20,13 @@ from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listin
 from hermes_memory.adapters.sources.markdown import read_notebooks
 from hermes_memory.application.importing.owners import Owners, without_contacts
 from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED, converted
-from hermes_memory.cli.import_config import print_settings
+from hermes_memory.cli.import_config import print_settings, usable_settings
 from hermes_memory.domain.foreign import ForeignEntry, Unreadable, Whose
 from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
 from hermes_memory.domain.model import Target
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.settings import settings_with
+from hermes_memory.settings.checking import check_file
 
 AT = datetime(2024, 5, 3, 10, tzinfo=UTC)
 SECRET = b"a secret of the installation"
@@ -263,6 +264,93 @@ def test_every_setting_of_the_peer_has_a_counterpart_or_a_reason(tmp_path: Path)
     assert converted({"embed_on_write": False, "embed_url": "http://h"}).settings["embedder"] == "none"
     assert converted({"embed_url": "http://h"}).settings["embedder"] == "auto"
     assert Settings.model_fields.keys() >= found.settings.keys()
+
+
+ODD_VALUES: list[Any] = [
+    *("", "  ", ",", "x", "=", "a=", "all", "whatsapp-dm", "768.5", "nan", "http://8.8.8.8:1", "sk-ant-1", "x" * 200),
+    *(None, True, 0, -1, 768.5, 10**400, float("nan"), float("inf"), [], [[]], [None], {}, {"a": 1}, {"a": []}),
+    *({"sales": "all"}, {"": "b"}, ["sales", "all", "whatsapp-dm"], "sms:+15551234567"),
+]
+
+
+@pytest.mark.parametrize("key", ["dsn", *RENAMED, *DROPPED])
+def test_whatever_a_key_of_the_peer_holds_a_home_takes_what_comes_out_and_the_rest_is_told(
+    tmp_path: Path, key: str
+) -> None:
+    for value in ODD_VALUES:
+        found = usable_settings({key: value, "embed_model": "m"} if key != "embed_model" else {key: value})
+        path = written(tmp_path / "hermes-memory.json", found.settings)
+        check_file(path)
+
+        empty = value is None or value in ([], {}, "", "  ")
+        names = {"embedder"} if key == "embed_on_write" else {RENAMED[key][0]} if key in RENAMED else set()
+        told = key in found.refused or key in found.dropped or bool(names & found.settings.keys())
+        # A list of nothing but commas is empty too.
+        assert told or empty or value == ",", (key, value)
+        assert not (empty and key in found.refused), (key, value)
+        assert key != "embed_api_key_env" or "sk-ant-1" not in f"{found}"
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ({"write_contexts": ""}, {}),
+        ({"write_contexts": [" "]}, {}),
+        ({"embed_api_key_env": ""}, {}),
+        ({"sync_turns": " ", "embed_on_write": ""}, {}),
+        ({"embed_url": "", "embed_model": None}, {}),
+        ({"allowed_themes": "whatsapp-dm"}, {"allowed_themes": ["default"]}),
+        ({"allowed_themes": [2024]}, {"allowed_themes": ["2024"]}),
+    ],
+)
+def test_what_the_peer_takes_as_not_set_is_left_out_and_nothing_is_refused(
+    given: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    found = usable_settings(given)
+
+    assert (found.settings, found.refused) == (settings, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kept", "told"),
+    [
+        ("embed_dim", 768.5, None, "768.5 cannot be taken over: expected a whole number from 1 to 4,000"),
+        ("embed_timeout", True, None, "true cannot be taken over: expected a number from 0.01 to 60. Set embed_read"),
+        ("allowed_themes", 5, None, "5 cannot be taken over: expected a list of names"),
+        ("allowed_themes", "whatsapp-dm,a,all", ["a"], "'whatsapp-dm,a,all' is taken over in part: name 3 is left out"),
+        ("identity_aliases", {"a": "all", "b": "c"}, {"b": "c"}, "alias 1 is left out: the name 'all' is reserved"),
+        ("embed_url", "http://8.8.8.8:1", None, "uses plain http to a public address: use https"),
+        ("embed_url", "models.example", None, "must begin with http:// or https://"),
+        ("embed_api_key_env", "hf_" + "s3cr3tAB" * 5, None, "expected the name of an environment variable"),
+        ("embed_on_write", "perhaps", None, "'perhaps' cannot be taken over: expected true or false. Set embedder"),
+        ("prefetch_limit", "many", None, "'many' cannot be taken over: expected a whole number from 1 to 50"),
+    ],
+)
+def test_what_cannot_be_taken_over_is_told_with_its_value_and_what_to_do(
+    key: str, value: Any, kept: object, told: str
+) -> None:
+    found = usable_settings({key: value})
+
+    assert told in found.refused[key]
+    assert "hermes-memory.json to what is meant" in found.refused[key]
+    assert found.settings.get(key) == kept
+
+
+def test_an_endpoint_of_which_a_part_is_refused_is_not_chosen_with_another_part() -> None:
+    found = usable_settings({"embed_url": "https://models.example", "embed_model": "m", "embed_dim": "many"})
+
+    assert found.settings == {"embed_url": "https://models.example", "embed_model": "m"}
+    assert 'The model of this machine serves until embedder is "auto" as well' in found.refused["embed_dim"]
+
+
+def test_what_no_rule_of_the_conversion_foresaw_is_refused_by_the_rules_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(RENAMED, "prefetch_limit", ("prefetch_limit", int))
+    found = usable_settings({"prefetch_limit": 99, "sync_turns": "no"})
+
+    assert found.settings == {"capture_turns": False}
+    assert found.refused == {"prefetch_limit": "99 cannot be used: expected a whole number from 1 to 50"}
 
 
 @pytest.mark.parametrize("address", ["nonsense", "dbname='open", "host=a =b", "port=x dbname=y", "port=70000"])
