@@ -20,6 +20,9 @@ ADDRESSES = [
     "amqp://bob:‹a/b#c?d›@rabbit:5672",
     "mongodb+srv://bob:‹x#y/z›@cluster.example.net,other.example.net/db",
     "redis://:‹a#b›@[::1]:6379/0",
+    "redis://default:‹/abc=›@cache:6379",
+    "postgresql://app:‹#1›@db/x",
+    "postgres://app:‹%23xyz›@db",
     'dsn = "postgres://app:‹S3cret#1›@db"',
     "(postgres://app:‹S3cret#1›@db)",
     "postgres://app:‹pw›@db/x#a@b",
@@ -48,6 +51,9 @@ ADDRESS_LOOK_ALIKES = [
     "mailto:bob@example.org?subject=a:b@c",
     "see https://example.org: write to bob@example.org",
     "jdbc:sqlserver://host:1433;databaseName=x;user=a@b",
+    "nfs://host:/export@snapshot",
+    "postgres://app:%PASSWORD%@db",
+    "mongodb://db:27017/?appName=a@b",
     "file://C:/Users/bob@work/x",
     f"https://github.com/o/r/commit/{HEX40}",
     f"https://github.com/o/r/blob/{HEX40}/a@b.txt",
@@ -149,6 +155,7 @@ CONNECTIONS = [
     "Password=‹Abc 123›;Server=db",
     '"Server=db;Password=‹correct horse›"',
     "Server=db; Password=‹Abc 123›;",
+    "Password = ‹Abc 123›; Encrypt = yes",
 ]
 
 CONNECTION_LOOK_ALIKES = [
@@ -173,6 +180,7 @@ ODD_NAMES = [
     ("my p\u0430ssword is ‹hunter2›", "my password"),
     ("\u0430pi_key: ‹abc123def456›", "api_key"),
     ("clіent_s\u0435cret=‹abc123def456›", "client_secret"),
+    ("Be\u0430rer ‹abcdefghij123456789›", "Bearer"),
     ("𝗽𝗮𝘀𝘀𝘄𝗼𝗿𝗱: ‹hunter2›", "password"),
     ("ⓟⓐⓢⓢⓦⓞⓡⓓ: ‹hunter2›", "password"),
 ]
@@ -288,7 +296,8 @@ def test_redacting_such_a_text_again_changes_nothing(pieces: list[str]) -> None:
     [
         "://a:b#", "://a:#@", "://a:/@b@", f"://{MIXED}", "://aB1c1", "password:\n", "password:\n\n", "the password:\n",
         "a a a a a password:\n", "token:\n```\n", "passphrase: ab ", "passphrase: correct horse ", ";password=a ",
-        "password=a ", "password = a;", "ｐａｓｓ", "p\u0430ss", "pass\u200b", "\u200b", "***password:*** ", "***",
+        "password=a ", "password = a;", "ｐａｓｓ", "redis://a:/@b", "redis://a:/b@",
+        "p\u0430ss", "pass\u200b", "\u200b", "***password:*** ", "***",
         "password!=", "curl \\\n", "curl \\\n -u ", "docker login \\\n", "mysql \\\n -p ", "pw = a.", "pw=a.width.",
     ],
 )  # fmt: skip

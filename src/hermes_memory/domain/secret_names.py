@@ -80,7 +80,7 @@ METHOD: Final = re.compile(
 
 PLACEHOLDER: Final = re.compile(
     r"\[redacted:[\w-]{1,64}\].*|<[^<>]{0,128}>?|\[[\w ]{0,64}\]?|\{.*"
-    r"|\$(?:\{.*|\(.*|[A-Za-z_]{1,64}|[A-Z_][A-Z0-9_]{0,63}|[0-9]{1,2})|%(?:\(.*|\w{0,64}%?)"
+    r"|\$(?:\{.*|\(.*|[A-Za-z_]{1,64}|[A-Z_][A-Z0-9_]{0,63}|[0-9]{1,2})|%(?:\(.*|\w{0,64}%|(?![2-7][0-9A-Fa-f]\w{2})\w{0,64})"
     r"|\*{1,64}[.!?]?|(?P<same>.)(?P=same){2,}|\.{2,}|[Yy](?:our|OUR)(?:[_ -].*)?"
     r"|(?i:none|null|nil|undefined|true|false|redacted|hidden|masked|x{3,}[\w-]{0,64})",
     re.DOTALL,

@@ -27,6 +27,7 @@ _PARTED_VALUE: Final = (
     r"(?!(?:await|delete|new|typeof|void|yield)[ \t])"
     r"[^\s;\"'`=<(${][^\s;\"'`=<(]{0,63}(?:[ \t]{1,4}[^\s;\"'`=<(]{1,64}){1,4}"
 )
+_EQUALS: Final = r"[ \t]{0,2}=[ \t]{0,2}"
 _LONE_USER: Final = (
     r"(?:[0-9a-fA-F]{32,128}|(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{40,255}"
     r"|(?=[a-z0-9_]{0,64}[A-Z])(?=[A-Za-z_]{0,32}[0-9]{1,32}[A-Za-z_]{1,32}[0-9])[A-Za-z0-9_]{20,255})"
@@ -59,6 +60,13 @@ CONTEXTS: Final = (
         # Or one in which a path seems to begin, because nobody has escaped it.
         rf"|(?!{_AFTER_A_HOST})(?P<unescaped>[^\s\"<>]{{1,512}}?)@(?={_HOST}))",
         re.NOFLAG,
+    ),
+    # A server of data has no path before its port.
+    context(
+        "uri-password",
+        "postgres mysql mariadb redis amqp mongodb",
+        r"(?:postgres(?:ql)?|mysql|mariadb|rediss?|amqps?|mongodb)://[^\s/:@?#\"<>\[]{0,256}:"
+        rf"(?P<secret>[/?#][^\s\"<>]{{0,512}}?)@(?={_HOST})",
     ),
     context("uri-password", "thin:", r"thin:[^\s/@]{1,128}/(?P<secret>[^\s/@]{1,256})@"),
     context(
@@ -147,9 +155,9 @@ CONTEXTS: Final = (
     # A value with blanks in it, between the signs of a connection string.
     context(
         "password",
-        "password= pwd=",
-        rf"(?:;[ \t]{{0,4}}(?:password|pwd)=(?P<inner>{_PARTED_VALUE})(?=[;\"'`])"
-        rf"|(?<![\w-])(?:password|pwd)=(?P<first>{_PARTED_VALUE})(?=;[ \t]?[A-Za-z][\w ]{{0,40}}=))",
+        "password pwd",
+        rf"(?:;[ \t]{{0,4}}(?:password|pwd){_EQUALS}(?P<inner>{_PARTED_VALUE})(?=[;\"'`])"
+        rf"|(?<![\w-])(?:password|pwd){_EQUALS}(?P<first>{_PARTED_VALUE})(?=;[ \t]?[A-Za-z][\w ]{{0,40}}=))",
     ),
     # What people say.
     context(
@@ -199,7 +207,7 @@ _HINTS_BY_MARK: Final = (
     ("'", ("identified",)),
     ("/", ("hook", "with/key", "open-apis")),
     ("=", ("auth", "value", "cookie", "sig", "key=", "code=", "basic")),
-    ("@", ("://", "thin:")),
+    ("@", ("://", "thin:", "postgres", "mysql", "mariadb", "redis", "amqp", "mongodb")),
     ("<", ("</",)),
 )
 """What tells of surroundings that have a certain character in them, in the order in which texts have these."""

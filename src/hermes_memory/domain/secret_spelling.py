@@ -19,7 +19,10 @@ _FOREIGN: Final = "\u0370-\u058f"
 """Greek, Cyrillic and Armenian, of which whole words are written: beside a Latin letter they tell of none."""
 _ODD: Final = re.compile(f"[{_UNUSUAL}]|[A-Za-z_][{_FOREIGN}]|[{_FOREIGN}][A-Za-z_]")
 _IN_LATIN: Final = "|".join(word for word in ACCESS_WORDS if word.isascii())
-_NAME: Final = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{{0,48}}(?:{_IN_LATIN}|pass|{KEYS})", re.IGNORECASE)
+_NAME: Final = re.compile(
+    rf"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-])[A-Za-z0-9_-]{{0,48}}(?:{_IN_LATIN}|pass|passcode|bearer|cookie|{KEYS})",
+    re.IGNORECASE,
+)
 
 
 def plainly_named(text: str) -> str:
