@@ -312,7 +312,11 @@ def test_an_export_follows_no_link_and_leaves_no_part_behind(spool: SqliteSpool,
     (tmp_path / "link").symlink_to(tmp_path / "target")
 
     assert run("export", str(tmp_path / "link"))[0] == USAGE
-    assert run("export", str(tmp_path / "absent" / "file"))[0] == ERROR
+    assert run("export", str(tmp_path / "absent" / "file"))[0] == USAGE
+    assert not (tmp_path / "target").exists()
+    assert list(tmp_path.glob("*.part")) == []
+    assert run("export", str(tmp_path / "link"), "--force")[0] == DONE
+    assert not (tmp_path / "link").is_symlink()
     assert not (tmp_path / "target").exists()
 
 

@@ -148,10 +148,13 @@ def other_reports(settings: Settings) -> list[SpoolReport]:
     return [report(settings, name) for name in destinations(settings) if name != current]
 
 
-def write_new(path: Path, lines: Iterable[str]) -> int:
-    """Write lines to a new file that nobody else can read, durably; return how many. A failure leaves no file.
+def write_new(path: Path, lines: Iterable[str], *, replace: bool = False) -> int:
+    """Write lines to a new file that nobody else can read, durably; return how many. A failure leaves no new file.
 
     Until all is written the file is empty, so that what a killed process leaves is not taken for the whole.
+
+    Args:
+        replace: Whether the file may take the place of one that is there, which stays until all is written.
 
     Raises:
         InvalidInput: There is such a file already.
@@ -159,8 +162,11 @@ def write_new(path: Path, lines: Iterable[str]) -> int:
     """
     try:  # a file that is there belongs to somebody else, so not even its mode is touched
         os.close(_create(path))
+        new = True
     except FileExistsError as error:
-        raise InvalidInput(f"{path} exists: name a new file", field="file") from error
+        new = False
+        if not replace:
+            raise InvalidInput(f"{path} exists: name a new file", field="file") from error
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     written = 0
     try:
@@ -173,7 +179,8 @@ def write_new(path: Path, lines: Iterable[str]) -> int:
         sync_directory(path.parent)
     except BaseException:
         part.unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+        if new:
+            path.unlink(missing_ok=True)
         raise
     return written
 

@@ -12,6 +12,7 @@ import anyio
 
 from hermes_memory.cli.common import counts_told, home_option, json_option, print_json, settings_for
 from hermes_memory.cli.exits import DONE
+from hermes_memory.cli.places import force_option, require_place
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.maintenance import theme_named
 from hermes_memory.domain.model import Theme
@@ -38,8 +39,10 @@ def register(verbs: Any) -> None:
         "--output",
         metavar="FILE",
         type=Path,
-        help="the file, for its owner's eyes alone; default: standard output",
+        help="the file, for its owner's eyes alone; replaces an earlier export, and no other file; default: standard "
+        "output",
     )
+    force_option(jsonl)
     jsonl.add_argument("--admin-dsn", metavar="URL", help="login with the owner's rights; the embedded needs none")
     jsonl.set_defaults(carry_out=carry_out)
 
@@ -53,7 +56,7 @@ def carry_out(given: argparse.Namespace) -> int:
             raise InvalidInput("--json tells of the export, which would be on standard output too: name --output FILE")
         _export(settings, given, theme, sys.stdout.buffer.write)
         return DONE
-    exported = _to_file(given.output, lambda file: _export(settings, given, theme, file.write))
+    exported = _to_file(given.output, given.force, lambda file: _export(settings, given, theme, file.write))
     if given.as_json:
         print_json(exported)
     else:
@@ -79,9 +82,10 @@ def _export(
     return anyio.run(exported)
 
 
-def _to_file(path: Path, work: Callable[[BinaryIO], Exported]) -> Exported:
+def _to_file(path: Path, force: bool, work: Callable[[BinaryIO], Exported]) -> Exported:
     """Let `work` write a file beside its place, and put it there once it is on the disk."""
-    if path.exists() and not path.is_file():
-        raise InvalidInput(f"{path} is no regular file, and an export would take its place: name another one")
+    from hermes_memory.application.exporting.jsonl import HEAD  # noqa: PLC0415 - loads with what exports
+
+    require_place(path, force=force, head=HEAD)
     with writing_atomically(path, mode=0o600) as file:
         return work(file)

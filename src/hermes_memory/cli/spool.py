@@ -25,6 +25,7 @@ from hermes_memory.cli.common import (
     whole_number,
 )
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
+from hermes_memory.cli.places import force_option, require_place
 from hermes_memory.cli.spool_lines import item_line, status_lines
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def register(verbs: Any) -> None:
         below, "export", _export, "write everything to a new private file, a JSON object a line", _spool_options
     )
     _state_option(export)
+    force_option(export)
     export.add_argument("file", type=Path, help="a file that does not exist yet")
     purge = verb_below(
         below,
@@ -153,8 +155,11 @@ def _export(given: argparse.Namespace) -> int:
     """Write operations to a new file. They stay in the spool."""
     from hermes_memory.bootstrap.spools import write_new  # noqa: PLC0415
 
+    # An earlier export may be the only copy of what was purged after it.
+    require_place(given.file, force=given.force)
     with _opened(given) as spool:
-        written = write_new(given.file, spool_desk.export_lines(spool, standing=_standing(given)))
+        lines = spool_desk.export_lines(spool, standing=_standing(given))
+        written = write_new(given.file, lines, replace=given.force)
     if given.as_json:
         print_json({"file": given.file, "exported": written})
     else:

@@ -39,7 +39,11 @@ def writing_atomically(path: Path, *, mode: int) -> Iterator[BinaryIO]:
     Raises:
         OSError: As `write_atomically`. The old file is untouched, as it is when the block raises anything.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:_NAME_KEPT]}.", dir=path.parent)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:_NAME_KEPT]}.", dir=path.parent)
+    except OSError as error:
+        # Nobody knows the file beside it by its name.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(descriptor, "wb", buffering=BUFFER_BYTES) as file:
             os.fchmod(file.fileno(), mode)
