@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL
@@ -68,7 +71,8 @@ class Bench:
         """Operate; return the exit code and what is printed."""
         parser = argparse.ArgumentParser()
         reembed.register(parser.add_subparsers())
-        code = await generation_acts.operate(self.settings, parser.parse_args(["reembed", *options]))
+        given = parser.parse_args(["reembed", *options])
+        code = await generation_acts.operate(self.settings, given, time.monotonic())
         return code, self._capsys.readouterr().out
 
     async def in_use(self) -> int | None:
@@ -108,6 +112,20 @@ async def test_of_two_who_switch_back_at_once_the_second_leaves_it_at_that(bench
     assert (code, await bench.in_use()) == (DONE, OLD)
     assert f"generation {OLD}" in said
     assert "somebody else has done it" in said
+
+
+async def test_who_was_quicker_to_start_is_not_undone_either(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def switched_meanwhile(_: argparse.Namespace) -> Settings:
+        anyio.run(bench.generations.switch, OLD)
+        return bench.settings
+
+    monkeypatch.setattr(reembed, "settings_for", switched_meanwhile)
+    monkeypatch.setattr(reembed, "settings_named", lambda _: bench.settings)
+    parser = argparse.ArgumentParser()
+    reembed.register(parser.add_subparsers())
+    code = await anyio.to_thread.run_sync(reembed.carry_out, parser.parse_args(["reembed", "--switch-back"]))
+
+    assert (code, await bench.in_use()) == (DONE, OLD)
 
 
 async def test_what_somebody_has_taken_into_use_instead_is_not_switched_away_from(bench: Bench) -> None:

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from hermes_memory.ports.generations import Generations, GenerationStanding
 
 
-async def operate(settings: Settings, given: argparse.Namespace) -> int:
-    """Act as things stood when the command began. Others who do the same at once may be quicker."""
+async def operate(settings: Settings, given: argparse.Namespace, began: float) -> int:
+    """Act as things stood when the command began. Others who do the same at once may be quicker.
+
+    Args:
+        began: When that was, by the monotonic clock.
+    """
     from hermes_memory.application.reembed_progress import Step  # noqa: PLC0415
     from hermes_memory.bootstrap.reembedding import opened_generations  # noqa: PLC0415
     from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
-    began = time.monotonic()
     async with opened_generations(settings, given.admin_dsn) as generations:
         if given.status:
             return await _status(generations, given)

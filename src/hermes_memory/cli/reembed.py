@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,14 +80,14 @@ def register(verbs: Any) -> None:
 
 def carry_out(given: argparse.Namespace) -> int:
     """Do what was asked. 3: the new vectors are not used, or nothing was dropped for want of --execute."""
-    other = _is_other(given)
+    began, other = time.monotonic(), _is_other(given)
     if other and any(getattr(given, name) for name in _MODEL):
         raise InvalidInput("--status, --switch-back and --drop go with no option of a model")
     if given.execute and given.drop is None:
         raise InvalidInput("--execute goes with --drop N")
     configured, settings = settings_for(given), settings_named(given)
     if other:
-        return anyio.run(operate, settings, given)
+        return anyio.run(operate, settings, given, began)
     try:
         return _tell(anyio.run(_reembed, settings, given), configuring(configured, settings), given)
     except KeyboardInterrupt:
