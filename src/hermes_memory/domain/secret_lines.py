@@ -83,9 +83,10 @@ _PUTTY: Final = context(
 )
 _BELOW_ENDS: Final = (":\n", ":\r", ": \n", ": \r", ":*", "：\n", "：\r", "： \n", "：*")
 _OTHERWISE_BELOW: Final = (
-    r"(?:[0-9]?password|lastpass|oauth|ssh-|[a-z]{2,16}://|[\w.-]{1,64}(?::|=[^=\s])|[\w.]{1,64}\()"
+    r"(?:[0-9]?password|lastpass|oauth|ssh-|[a-z]{2,16}://|[\w.-]{1,64}(?::|=[^=\s])|[\w.]{1,64}\("
+    r"|[^\s]{0,128}\[redacted:)"
 )
-"""A manager of passwords, a public key, an address, a name with its own sign, or a call."""
+"""A manager of passwords, a public key, an address, a name with its own sign, a call, or what was looked into."""
 
 
 def _below(kind: str, name: str, value: str) -> ContextShape:
