@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from hermes_memory.adapters.modes import make_private
 from hermes_memory.bootstrap.home import kept_outside
 from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.hermes.directory_lock import alone_in
 from hermes_memory.hermes.files import write_atomically
 from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home, settings_with
 from hermes_memory.settings.files import text_of
@@ -57,6 +58,8 @@ def get_config_schema() -> list[dict[str, Any]]:
 def save_config(values: Mapping[str, Any], home: Path) -> None:
     """Merge set-up values into `hermes-memory.json`, readable by its owner alone; keys not named stay as they are.
 
+    Several processes may save at once: they take turns.
+
     Args:
         values: Settings by name, as text or already typed. Empty text takes a setting out, back to its default.
         home: The Hermes home.
@@ -64,13 +67,15 @@ def save_config(values: Mapping[str, Any], home: Path) -> None:
     Raises:
         RefusedValue: A key is unknown, secret or out of range, the values do not go together, or the file there is not
             a JSON object.
-        OSError: The file cannot be written. The old one is untouched.
+        OSError: The file cannot be written, or another process keeps the directory to itself. The old one is untouched.
     """
-    require_together(values, home)
-    kept = _after(values, home)
+    require_together(values, home)  # before a home is made for what is refused
     path = _native_file(home)
     make_private(path.parent)
-    write_atomically(path, json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n", mode=0o600)
+    with alone_in(path.parent):
+        require_together(values, home)
+        kept = json.dumps(_after(values, home), indent=2, sort_keys=True, ensure_ascii=False)
+        write_atomically(path, f"{kept}\n", mode=0o600)
 
 
 def require_together(values: Mapping[str, Any], home: Path) -> None:

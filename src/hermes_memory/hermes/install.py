@@ -16,6 +16,7 @@ from typing import Final
 import hermes_memory
 from hermes_memory.adapters.modes import is_open_to_writers, make_private
 from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.hermes.directory_lock import alone_in
 from hermes_memory.hermes.interpreters import (
     DISTRIBUTION,
     HermesInterpreter,
@@ -109,22 +110,25 @@ def parcels(home: Path) -> tuple[Parcel, Parcel]:
 def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> InstallResult:
     """Write shim and preload into a Hermes home and check that the shim loads. Doing it again changes nothing.
 
+    Several processes may do it at once: they take turns.
+
     Args:
         home: The Hermes home, made when it does not exist.
         force: Move directories of our names that are not ours aside instead of refusing.
         timeout: Seconds the check may take.
 
     Raises:
-        ConfigurationError: A place is taken by something that is not ours, is a symbolic link, or cannot be written.
-            Nothing was changed in the first two cases.
+        ConfigurationError: A place is taken by something that is not ours, is a symbolic link, or cannot be written,
+            or another process keeps the home to itself. Nothing was changed in the first two cases and the last.
     """
     shim, preload = both = parcels(home)
     try:
-        for parcel in both:
-            parcel.require_room(force=force)
-        set_aside = tuple(parcel.set_aside() for parcel in both if parcel.is_foreign)
         make_private(home.expanduser())
-        changed = [parcel.refresh() for parcel in (preload, shim)]
+        with alone_in(home.expanduser()):
+            for parcel in both:
+                parcel.require_room(force=force)
+            set_aside = tuple(parcel.set_aside() for parcel in both if parcel.is_foreign)
+            changed = [parcel.refresh() for parcel in (preload, shim)]
     except OSError as error:
         raise ConfigurationError(f"cannot write {error.filename or home}: {_cause(error)}") from error
     library, problems = verify(shim.directory, timeout=timeout)
@@ -142,13 +146,15 @@ def complete(home: Path) -> None:
     """Write the preload beside a shim that was put there otherwise. Without a shim there is nothing to complete.
 
     Raises:
-        ConfigurationError: Its place is taken by something that is not ours, is a symbolic link, or cannot be written.
+        ConfigurationError: Its place is taken by something that is not ours, is a symbolic link, or cannot be written,
+            or another process keeps the home to itself.
     """
     shim, preload = parcels(home)
     try:
         if shim.directory.is_dir():
-            preload.require_room(force=False)
-            preload.refresh()
+            with alone_in(home.expanduser()):
+                preload.require_room(force=False)
+                preload.refresh()
     except OSError as error:
         raise ConfigurationError(f"cannot write {error.filename or preload.directory}: {_cause(error)}") from error
 
@@ -173,22 +179,16 @@ def remove(home: Path, *, force: bool = False) -> RemovalResult:
         force: Move a directory aside as a whole when it is not ours or holds files that are not ours.
 
     Raises:
-        ConfigurationError: A directory is not ours, holds other files, is a symbolic link, or cannot be changed.
-            Nothing was changed in the first three cases.
+        ConfigurationError: A directory is not ours, holds other files, is a symbolic link, or cannot be changed,
+            or another process keeps the home to itself. Nothing was changed in the first three cases and the last.
     """
     try:
-        present = [parcel for parcel in parcels(home) if parcel.directory.is_symlink() or parcel.directory.exists()]
-        for parcel in present:
-            _require_removable(parcel, force=force)
-        mixed = [parcel for parcel in present if parcel.is_foreign or parcel.strangers()]
-        for parcel in present:
-            if parcel not in mixed:
-                parcel.delete()
-        set_aside = tuple(parcel.set_aside() for parcel in mixed)
-        _remove_if_empty(preload_directory(home).parent)
+        if not _present(home):
+            return RemovalResult(path=shim_directory(home), removed=False)
+        with alone_in(home.expanduser()):
+            return _remove(home, force=force)
     except OSError as error:
         raise ConfigurationError(f"cannot remove {error.filename or home}: {_cause(error)}") from error
-    return RemovalResult(path=shim_directory(home), removed=bool(present), set_aside=set_aside)
 
 
 def verify(
@@ -220,6 +220,23 @@ def verify(
             f"a fresh Python finds {library} instead of {hermes_memory.__file__}: is the library there twice?"
         )
     return library, tuple(problems)
+
+
+def _present(home: Path) -> list[Parcel]:
+    return [parcel for parcel in parcels(home) if parcel.directory.is_symlink() or parcel.directory.exists()]
+
+
+def _remove(home: Path, *, force: bool) -> RemovalResult:
+    present = _present(home)
+    for parcel in present:
+        _require_removable(parcel, force=force)
+    mixed = [parcel for parcel in present if parcel.is_foreign or parcel.strangers()]
+    for parcel in present:
+        if parcel not in mixed:
+            parcel.delete()
+    set_aside = tuple(parcel.set_aside() for parcel in mixed)
+    _remove_if_empty(preload_directory(home).parent)
+    return RemovalResult(path=shim_directory(home), removed=bool(present), set_aside=set_aside)
 
 
 def _require_removable(parcel: Parcel, *, force: bool) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class Parcel:
     @property
     def is_foreign(self) -> bool:
         """Whether something is there that is not ours."""
-        if not self.directory.exists() or (self.directory.is_dir() and not any(self.directory.iterdir())):
+        if self._is_vacant:
             return False
         try:
             manifest = yaml.safe_load((self.directory / self.files[0]).read_text(encoding="utf-8"))
@@ -81,11 +82,25 @@ class Parcel:
     def refresh(self) -> bool:
         """Write what is missing, differs, or could be written by others; tell whether anything was.
 
-        The place of the compiled code is made too: the host would make it with the mode that its umask leaves.
+        The place of the compiled code is made too: the host would make it with the mode that its umask leaves. A
+        directory that is missing or empty is made whole elsewhere first: nobody finds half of one, which would be taken
+        for somebody else's.
 
         Raises:
             OSError: The directory cannot be written.
         """
+        if not self._is_vacant:
+            return self._write()
+        make_readable(self.directory.parent)
+        # Beside its place, so that it gets there by one rename, under a name that the host passes over.
+        with tempfile.TemporaryDirectory(prefix=f".{self.directory.name}.", dir=self.directory.parent) as beside:
+            Path(beside).chmod(0o700)  # a narrow umask would shut us out too
+            draft = replace(self, directory=Path(beside) / self.directory.name)
+            draft._write()
+            draft.directory.rename(self.directory)
+        return True
+
+    def _write(self) -> bool:
         make_readable(self.directory)
         keep_writers_out(self.directory)
         if _has_open_places(self._compiled):
@@ -104,12 +119,16 @@ class Parcel:
         return self.directory.rename(aside)
 
     def delete(self) -> None:
-        """Remove our files and the directory."""
-        for name in (*reversed(self.files), "after-install.md"):
-            (self.directory / name).unlink(missing_ok=True)
+        """Remove our files and the directory. The manifest goes last: what is left until then is still ours."""
         if self._compiled.exists():
             shutil.rmtree(self._compiled)
+        for name in ("after-install.md", *reversed(self.files)):
+            (self.directory / name).unlink(missing_ok=True)
         self.directory.rmdir()
+
+    @property
+    def _is_vacant(self) -> bool:
+        return not self.directory.exists() or (self.directory.is_dir() and not any(self.directory.iterdir()))
 
     @property
     def _compiled(self) -> Path:

@@ -12,6 +12,7 @@ from dotenv.parser import Binding, parse_stream
 
 from hermes_memory.adapters.modes import PRIVATE_FILE, make_private
 from hermes_memory.hermes.config_schema import RefusedValue
+from hermes_memory.hermes.directory_lock import alone_in
 from hermes_memory.hermes.files import write_atomically
 
 ENV_FILE: Final = ".env"
@@ -39,6 +40,7 @@ def keep_secrets(home: Path, secrets: Mapping[str, str | None]) -> None:
     """Write variables into the home's `.env`, readable by its owner alone; other lines stay as they are, to the byte.
 
     The file holds the host's own keys too: it is replaced once, by one that has reached the disk.
+    Several processes may keep secrets at once: they take turns.
 
     Args:
         home: The Hermes home.
@@ -46,21 +48,27 @@ def keep_secrets(home: Path, secrets: Mapping[str, str | None]) -> None:
 
     Raises:
         RefusedValue: A value cannot be kept there, or the file is no UTF-8 text. Nothing was written.
-        OSError: The file cannot be written.
+        OSError: The file cannot be written, or another process keeps the directory to itself.
     """
     for variable, value in secrets.items():
         if value is not None:
             require_keepable(variable, value)
     # A link into somebody's versioned settings is written through, not replaced.
     path = (home / ENV_FILE).resolve()
+    if not path.exists() and not any(value is not None for value in secrets.values()):
+        return  # there is nothing to take out, and no home to be made for that
+    make_private(path.parent)
+    with alone_in(path.parent):
+        _keep(path, secrets)
+
+
+def _keep(path: Path, secrets: Mapping[str, str | None]) -> None:
     before = _read(path)
     after = _with(before or "", secrets)
-    if after == (before or ""):
-        if before is not None:
-            path.chmod(PRIVATE_FILE)
-        return
-    make_private(path.parent)
-    write_atomically(path, after, mode=PRIVATE_FILE)
+    if after != (before or ""):
+        write_atomically(path, after, mode=PRIVATE_FILE)
+    elif before is not None:
+        path.chmod(PRIVATE_FILE)
 
 
 def _read(path: Path) -> str | None:
