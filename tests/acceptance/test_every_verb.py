@@ -243,6 +243,21 @@ def test_who_interrupts_a_verb_that_waits_gets_one_line_and_the_code_for_it(
     assert told == [("hermes-memory: interrupted\n", INTERRUPTED)] * len(running)
 
 
+def test_who_interrupts_an_erasure_is_told_that_the_same_command_goes_on(
+    home: Path, configure: Callable[..., None]
+) -> None:
+    with Gate() as gate:
+        gate.hang()
+        address = f"postgresql://app@127.0.0.1:{gate.port}/nowhere"
+        configure(dsn=address)
+        running = _started("erase", "--theme", "sales", "--execute", "--admin-dsn", address)
+        told, code = _interrupted(gate, running)
+
+    assert code == INTERRUPTED
+    assert told.splitlines()[-1] == "hermes-memory: interrupted"
+    assert "the same command goes on with the rest and prints the certificate" in told
+
+
 INTERRUPTED_WHILE_LOADING = """
 import sys
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from hermes_memory.application.reembed_progress import Step
+from hermes_memory.cli import erase
+from hermes_memory.cli.exits import INTERRUPTED
+from hermes_memory.cli.main import main
 from hermes_memory.cli.progress import Bars, Display, Lines, progress_line, shown
 
 
@@ -92,3 +96,20 @@ def test_a_terminal_gets_bars_whether_lines_are_asked_for_or_not(monkeypatch: py
 
     assert isinstance(shown(argparse.Namespace(verbose=False)), Bars)
     assert isinstance(shown(argparse.Namespace(verbose=True)), Bars)
+
+
+@pytest.mark.parametrize(("execute", "step"), [(True, "erasing"), (False, "looking")])
+def test_an_erasure_shows_that_it_is_under_way_and_when_broken_off_that_it_can_go_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch, execute: bool, step: str
+) -> None:
+    async def broken_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(erase, "_certify", broken_off)
+    code = main(["erase", "--theme", "sales", *(["--execute"] if execute else [])])
+
+    assert code == INTERRUPTED
+    assert step in terminal.getvalue()
+    assert ("the same command goes on with the rest" in terminal.getvalue()) is execute

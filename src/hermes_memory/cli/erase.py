@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -17,6 +18,10 @@ from hermes_memory.domain.sessions import SessionNames
 
 if TYPE_CHECKING:
     from hermes_memory.settings import Settings
+
+_GOES_ON: Final = (
+    "hermes-memory: what is erased so far is gone; the same command goes on with the rest and prints the certificate"
+)
 
 
 def register(verbs: Any) -> None:
@@ -41,7 +46,7 @@ def carry_out(given: argparse.Namespace) -> int:
     """Print the certificate. 3: it was not told to execute and there is something to erase, or something is left."""
     settings = settings_for(given)
     erasure = _erasure(given, settings)
-    certificate = anyio.run(_certify, settings, erasure, given.admin_dsn, given.execute)
+    certificate = _certificate(settings, erasure, given)
     if given.as_json:
         print_json(certificate)
     else:
@@ -50,6 +55,18 @@ def carry_out(given: argparse.Namespace) -> int:
     if certificate.executed:
         return DONE if certificate.complete else WORK_REMAINS
     return WORK_REMAINS if any(certificate.counts.values()) else DONE
+
+
+def _certificate(settings: Settings, erasure: Erasure, given: argparse.Namespace) -> Certificate:
+    from hermes_memory.cli.progress import shown  # noqa: PLC0415 - draws, and the host imports this module at start
+
+    try:
+        with shown(given, "erasing" if given.execute else "looking"):
+            return anyio.run(_certify, settings, erasure, given.admin_dsn, given.execute)
+    except KeyboardInterrupt:
+        if given.execute:
+            print(_GOES_ON, file=sys.stderr)
+        raise
 
 
 def certificate_lines(certificate: Certificate) -> list[str]:
