@@ -19,7 +19,7 @@ from hermes_memory.adapters.sources.listing import MEM0, TABLESTORE, read_listin
 from hermes_memory.adapters.sources.markdown import read_notebooks
 from hermes_memory.adapters.sources.pgvector import pgvector_source
 from hermes_memory.domain.errors import StoreUnavailable
-from hermes_memory.domain.foreign import Foreign, ForeignEntry, Whose
+from hermes_memory.domain.foreign import Foreign, ForeignEntry, ForeignTurn, Unreadable, Whose
 from hermes_memory.domain.model import Target
 from hermes_memory.testing.source_contract import SourceContract, SourceUnderTest
 from tests.support.postgres import TestServer
@@ -141,6 +141,24 @@ class TestPgvectorSource(SourceContract):
 
         yield SourceUnderTest(opened=lambda: pgvector_source(dsn, vectors=True), fingerprint=fingerprint)
         await server.drop_database(name)
+
+
+async def test_a_row_whose_metadata_cannot_be_read_is_named_and_the_others_are_read(server: TestServer) -> None:
+    name = server.unique_name("source")
+    dsn = await server.create_database(name)
+    await run(dsn, f"{FIRST_RELEASES};{SINCE_0_4}")
+    deep, long = "repeat('[', 3000) || repeat(']', 3000)", "repeat('9', 5000)"
+    await run(dsn, f"update memory_entries set metadata = ({deep})::jsonb where id = 1")
+    await run(dsn, f"update conversations set metadata = ({long})::jsonb where id = 2")
+    await run(dsn, f"update memory_agent_edges set attrs = ({deep})::jsonb where id = 1")
+    async with pgvector_source(dsn, vectors=False) as source:
+        found = [item async for item in source.items()]
+    await server.drop_database(name)
+
+    refused = [each for each in found if isinstance(each, Unreadable)]
+    assert [each.place for each in refused] == ["memory_entries 1", "conversations 2", "memory_agent_edges 1"]
+    assert all("nested too deep, or hold a number of too many digits" in each.reason for each in refused)
+    assert len([each for each in found if isinstance(each, ForeignEntry | ForeignTurn)]) == 5
 
 
 async def test_a_database_to_import_from_that_is_not_there_is_told_apart_from_the_memorys_own(

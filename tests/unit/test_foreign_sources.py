@@ -94,6 +94,13 @@ def test_a_listing_of_tablestore_is_read_and_a_further_page_is_asked_for(tmp_pat
             read_listing(written(path, text), TABLESTORE)
 
 
+@pytest.mark.parametrize("time", ["\u00b2", "9" * 5000, "1e999", True, [1]])
+def test_what_looks_like_a_time_and_is_none_leaves_the_item_without_one(tmp_path: Path, time: Any) -> None:
+    (read,) = entries(read_listing(written(tmp_path / "all.json", [{"memory": "Likes tea", "created_at": time}]), MEM0))
+
+    assert (read.content, read.at) == ("Likes tea", None)
+
+
 def test_holographic_facts_are_read_from_a_home_that_goes_on_writing(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "memory_store.db")) as opened:
         opened.execute("pragma journal_mode = wal")

@@ -72,9 +72,9 @@ def time_of(value: Any) -> datetime | None:
     >>> time_of("2024-05-03T10:00:00Z") == time_of(1714730400) == time_of("1714730400000")
     True
     """
-    if isinstance(value, str) and value.strip().isdigit():
-        value = int(value)
     try:
+        if isinstance(value, str) and value.strip().isdigit():
+            value = int(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _since_1970(value)
         found = datetime.fromisoformat(value.strip()) if isinstance(value, str) else None

@@ -7,7 +7,7 @@ does not have is not asked for.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, LiteralString
@@ -18,7 +18,7 @@ from hermes_memory.adapters.postgres.errors import translated
 from hermes_memory.adapters.postgres.lone_connection import lone_connection
 from hermes_memory.adapters.sources.addresses import connection_arguments
 from hermes_memory.adapters.sources.files import key_of
-from hermes_memory.domain.errors import ConfigurationError, StoreUnavailable
+from hermes_memory.domain.errors import ConfigurationError, InvalidInput, StoreUnavailable
 from hermes_memory.domain.foreign import (
     Foreign,
     ForeignAgent,
@@ -110,12 +110,12 @@ class PgvectorSource:
         vector = "embedding::real[]" if self._vectors else "null::real[]"
         parent = "parent_session_id" if self._tables.parents else "null::text"
         async for row in self._rows(ENTRIES.format(vector=vector)):
-            yield _entry(row)
+            yield _understood(_entry, "memory_entries", row)
         async for row in self._rows(TURNS.format(vector=vector, parent=parent)):
-            yield _turn(row)
+            yield _understood(_turn, "conversations", row)
         if self._tables.edges:
             async for row in self._rows(EDGES):
-                yield _delegation(row)
+                yield _understood(_delegation, "memory_agent_edges", row)
 
     async def _rows(self, statement: str) -> AsyncIterator[Record]:
         async for row in self._connection.cursor(statement, prefetch=ROWS_AHEAD):
@@ -152,6 +152,13 @@ async def _tables(connection: asyncpg.Connection[Record]) -> _Tables:
         edges={"parent_identity", "child_identity", "attrs"} <= found.get("memory_agent_edges", set()),
         parents="parent_session_id" in turns,
     )
+
+
+def _understood(read: Callable[[Record], Foreign], table: str, row: Record) -> Foreign:
+    try:
+        return read(row)
+    except InvalidInput as error:
+        return Unreadable(place=f"{table} {row['id']}", reason=str(error))
 
 
 def _entry(row: Record) -> Foreign:
@@ -211,7 +218,13 @@ def _whose(agent: str, metadata: Mapping[str, Any]) -> Whose:
 
 
 def _metadata(row: Record) -> dict[str, Any]:
-    value = json.loads(row["metadata"]) if row["metadata"] else {}
+    try:
+        value = json.loads(row["metadata"]) if row["metadata"] else {}
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            "its metadata cannot be read: they are nested too deep, or hold a number of too many digits. Simplify them "
+            "in the old memory and run it again"
+        ) from None
     return value if isinstance(value, dict) else {"value": value}
 
 
