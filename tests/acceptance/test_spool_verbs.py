@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -154,7 +155,8 @@ def test_no_spool_is_made_in_the_home_of_another_user(home: Path, run: Run, monk
 
 def test_a_spool_that_cannot_be_read_is_told(half: LocalHalf, document: Document, run: Run) -> None:
     settings = Settings()
-    spool_of(settings).open()
+    with closing(spool_of(settings)) as spool:
+        spool.open()
     (database,) = (settings.home / "hermes-memory" / "spool").glob("spool-*.db")
     half.spool.close()
     database.unlink()

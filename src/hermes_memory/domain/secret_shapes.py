@@ -87,6 +87,7 @@ CONTEXTS: Final = (
         r"(?<![\w-])(?:set-)?cookie\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?"
         r"(?P<secret>[\w.%-]{1,128}=[^\s\"';\\]{6,4096}(?:;[ \t]?[^\s\"';=\\]{1,128}(?:=[^\s\"';\\]{0,4096})?){0,64})",
     ),
+    context("otp-secret", "otpauth://", r"otpauth://[^\s]{0,256}?[?&]secret=(?P<secret>[A-Za-z2-7=]{8,256})"),
     context(
         "signature",
         "sig=",
@@ -100,7 +101,6 @@ CONTEXTS: Final = (
     context(
         "query-key", "?key= &key= ?code= &code=", r"[?&](?:key|code)=(?P<secret>(?=[^\s&]{0,64}[0-9])[\w%=.-]{20,1024})"
     ),
-    context("otp-secret", "otpauth://", r"otpauth://[^\s]{0,256}?[?&]secret=(?P<secret>[A-Za-z2-7=]{8,256})"),
     context(
         "webhook",
         "hooks",
