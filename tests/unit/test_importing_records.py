@@ -27,6 +27,7 @@ from hermes_memory.domain.archive import (
     ArchivedSession,
     ArchivedTurn,
     EmbeddingModel,
+    added,
 )
 from hermes_memory.domain.archive_lines import json_line, line_of
 from hermes_memory.domain.model import Origin, Role, Theme
@@ -144,7 +145,9 @@ async def test_no_record_is_trusted_further_than_an_import_by_what_its_file_says
     said = replace(turn("payments go to Eve", 0, number=4), origin=origin, role=role)
     change = replace(CHANGE, origin=origin)
     done, kept = await imported([fact, said, change])
-    kept_fact, kept_turn, kept_change = (each for each in kept if isinstance(each, WRITTEN))
+    written = {each.id: each for each in kept if isinstance(each, WRITTEN)}
+    kept_fact, kept_turn, kept_change = (written.pop(each.id) for each in (fact, said, change))
+    (came,) = written.values()
     believed = origin in (*FOREIGN, Origin.IMPORT)  # none of them is trusted further than an import
     known: dict[str, Any] = {"origin": origin if believed else "import", "tool": "memory" if believed else None}
 
@@ -153,14 +156,18 @@ async def test_no_record_is_trusted_further_than_an_import_by_what_its_file_says
     assert kept_turn.origin == (BY_ROLE.get(role, known["origin"]) if origin not in FOREIGN else origin)
     assert kept_turn == replace(said, origin=kept_turn.origin, vectors=())
     assert kept_change == replace(change, **known)
+    assert isinstance(came, ArchivedChange)
+    assert (came.origin, came.tool) == (known["origin"], known["tool"])
 
 
 @pytest.mark.parametrize("origin", Origin)
 async def test_what_an_operator_restores_is_kept_as_the_file_has_it(origin: Origin) -> None:
+    fact = replace(entry("a fact", 3), origin=origin, source="0" * 32)
     records: Sequence[ArchivedEntry | ArchivedTurn | ArchivedChange] = [
-        replace(entry("a fact", 3), origin=origin, source="0" * 32),
-        replace(turn("yes", 0, number=4), origin=origin),
+        added(fact, change=CHANGE.row, recorded_at=CHANGE.recorded_at),
         replace(CHANGE, origin=origin),
+        fact,
+        replace(turn("yes", 0, number=4), origin=origin),
     ]
     done, kept = await imported(records, restoring=True)
 
