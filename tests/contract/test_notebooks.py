@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,18 @@ class TestNotebookFiles(NotebooksContract):
         self.folder = tmp_path / "memories"
         self.folder.mkdir()
         return NotebookFiles(tmp_path, identity=HomeId("home"))
+
+    @pytest.fixture
+    def synced(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
+        """Where what was brought to the disk lay, and all of its content then."""
+        found: list[tuple[str, bytes]] = []
+
+        def fsync(descriptor: int) -> None:
+            path = Path(f"/proc/self/fd/{descriptor}").resolve()
+            found.append((str(path), b"" if path.is_dir() else path.read_bytes()))
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        return found
 
     def write(self, notebooks: Notebooks, target: Target, text: str | None) -> None:
         path = self.folder / FILE_NAMES[target]
@@ -149,6 +162,23 @@ class TestNotebookFiles(NotebooksContract):
         notebooks.shared()
 
         assert made == (tmp_path / LINES).stat().st_mode & 0o777 == 0o600
+
+    def test_what_keeps_a_line_from_others_is_on_the_disk_before_the_host_goes_on(
+        self, tmp_path: Path, notebooks: NotebookFiles, synced: list[tuple[str, bytes]]
+    ) -> None:
+        self.write(notebooks, Target.MEMORY, "one")
+        notebooks.subject_comes()
+        note = tmp_path / LINES
+        made = [Path(name).name.startswith(f"{note.name}.") for name, _ in synced[:1]]
+        here = (str(note), note.read_bytes())
+        come = here in synced
+        notebooks.told(["one"], private=True)
+
+        assert made == [True]
+        assert (str(note.parent), b"") in synced
+        assert come
+        assert (str(note), note.read_bytes()) in synced
+        assert note.read_bytes() != here[1]
 
     def test_a_home_without_somebody_keeps_no_note(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         self.write(notebooks, Target.MEMORY, "one")

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 from hermes_memory.adapters.brief_lock import lock_briefly
 from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others, make_private
+from hermes_memory.adapters.spool.files import sync_directory
 from hermes_memory.domain.notebook_lines import PRIVATE, VISITED, KnownLines, spelling
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,10 @@ class FileNotebookLines:
         """Note whose lines are. Everybody's need no note as long as nobody's session was ever there."""
         with self._using(), self._opened(make=private) as descriptor:
             if descriptor is not None and (private or self._known.visited):
-                self._add(descriptor, self._known.told(self._names(lines), private=private))
+                records = self._known.told(self._names(lines), private=private)
+                self._add(descriptor, records)
+                if private and records:
+                    os.fsync(descriptor)
 
     def come(self) -> None:
         """Note that somebody's session is there, before it can write."""
@@ -113,10 +117,14 @@ class FileNotebookLines:
         if _alone(descriptor):
             self._settle(descriptor)
         self._add(descriptor, [VISITED])
-        # Another process may take the lock in between, find nobody and say so.
-        lock_briefly(descriptor, _PATIENCE, shared=True)
-        self._add(descriptor, [VISITED])
-        self._staying = os.dup(descriptor)
+        try:
+            # Another process may take the lock in between, find nobody and say so.
+            lock_briefly(descriptor, _PATIENCE, shared=True)
+            self._add(descriptor, [VISITED])
+            self._staying = os.dup(descriptor)
+        finally:
+            # A power cut that spared what the host writes from now on, but not this, would make it everybody's.
+            os.fsync(descriptor)
 
     def _let_go(self) -> None:
         staying, self._staying = self._staying, None
@@ -173,12 +181,14 @@ class FileNotebookLines:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
         try:
             _write(descriptor, f"{secrets.token_hex(KEY_BYTES)}\n")
+            os.fsync(descriptor)
             # A hard link is made by one of several rivals only, and never shows a half-written file.
             with suppress(FileExistsError):
                 self._path.hardlink_to(draft)
         finally:
             os.close(descriptor)
             draft.unlink()
+        sync_directory(self._path.parent)
 
     def _begin(self, file: tuple[int, int]) -> None:
         self._file, self._offset, self._key = file, 0, b""
