@@ -155,9 +155,9 @@ def _export(given: argparse.Namespace) -> int:
     """Write operations to a new file. They stay in the spool."""
     from hermes_memory.bootstrap.spools import write_new  # noqa: PLC0415
 
-    # An earlier export may be the only copy of what was purged after it.
-    require_place(given.file, force=given.force)
     with _opened(given) as spool:
+        # An earlier export may be the only copy of what was purged after it.
+        require_place(given.file, force=given.force)
         lines = spool_desk.export_lines(spool, standing=_standing(given))
         written = write_new(given.file, lines, replace=given.force)
     if given.as_json:
