@@ -24,8 +24,8 @@ from hermes_memory.application.erase import (
 )
 from hermes_memory.domain.erasure import Erasure, OneEntry, WholeSession, WholeSubject, WholeTheme
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, StoreUnavailable
-from hermes_memory.domain.model import Caller, SessionId, Subject
-from hermes_memory.domain.operations import ById, Operation, row_id
+from hermes_memory.domain.model import Caller, SessionId, Subject, Target
+from hermes_memory.domain.operations import ByContent, ById, Operation, row_id
 from hermes_memory.ports.spool import Kept, Spool
 from hermes_memory.testing.making import (
     ANA,
@@ -195,6 +195,45 @@ async def test_a_certificate_tells_of_what_was_to_be_forgotten_and_is_not(spool:
         *([[True, True]] * 2),
         [False, False],
     ]
+
+
+async def test_of_an_entry_no_write_of_its_words_in_another_target_is_dropped(spool: Spool) -> None:
+    erasing = Erasing(Levers().store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    waiting = add("tea at four", WITH_ANA)
+    row = row_id(waiting.stamp.operation)
+    four, five = (ByContent(target=Target.USER, content=f"tea at {hour}") for hour in ("four", "five"))
+    others: list[Operation] = [
+        add("tea at four", WITH_ANA, target=Target.USER),
+        replace(four, "tea at five", WITH_ANA),
+        remove(five, WITH_ANA),
+        remove(four, WITH_ANA),
+    ]
+    keep(spool, [waiting, replace(ById(id=row), "tea at five", WITH_ANA)], [])
+    dropped = set(bodies(spool))
+    keep(spool, others, [])
+    theirs = {each: body for each, body in bodies(spool).items() if each not in dropped}
+    notes = await notes_of(erasing, OneEntry(row=row))
+    left = bodies(spool)
+    spool.close()
+
+    assert left == theirs
+    assert not any(note.endswith(UNFORGOTTEN.removeprefix("{}")) for told in notes for note in told)
+
+
+async def test_a_certificate_tells_of_what_was_to_be_forgotten_by_a_text_that_an_entry_said_before(
+    spool: Spool,
+) -> None:
+    store = Levers().store
+    erasing = Erasing(store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    (made, *_) = await store.delivery.apply(
+        [add("tea at four"), replace(by_content("tea at four"), "tea at five"), add("tea at four")]
+    )
+    assert made.row is not None
+    keep(spool, [remove(by_content("tea at four")), remove(ById(id=made.row))], [])
+    notes = await notes_of(erasing, OneEntry(row=made.row))
+    spool.close()
+
+    assert [UNFORGOTTEN.format(1) in told for told in notes] == [True, True]
 
 
 @pytest.mark.parametrize("erasure", [WholeTheme(theme=MARKETING), WholeSession(session=TALK, theme=MARKETING)])

@@ -22,10 +22,12 @@ from hermes_memory.domain.erasure import (
     session_named,
     theme_named,
     title,
+    told_by,
+    unforgets,
 )
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, OperationId, SessionId, Subject, Target, Theme
-from hermes_memory.domain.operations import ById, BySubstring, Operation, RecordDelegation, row_id
+from hermes_memory.domain.operations import ByContent, ById, BySubstring, Operation, RecordDelegation, row_id
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.domain.subject_keys import named_by_key, subject_of_key
 from hermes_memory.domain.subjects import subject_for
@@ -188,6 +190,54 @@ def test_a_part_of_a_text_selects_in_its_own_target_alone() -> None:
     assert [concerns(erasure, selecting, told("green tea", target=target)) for target in (*Target, None)] == [
         target is Target.USER for target in (*Target, None)
     ]
+
+
+def test_an_equal_text_of_another_target_is_another_memory() -> None:
+    erasure = OneEntry(row=row_id(add("tea").stamp.operation))
+    user, elsewhere = (ByContent(target=Target.USER, content=content) for content in ("tea", "water"))
+    writes: list[Operation] = [
+        add("tea", target=Target.USER),
+        remove(user),
+        replace(user, "coffee", upsert=True),
+        replace(elsewhere, "tea"),
+    ]
+    by_id = replace(ById(id=row_id(add("water").stamp.operation)), "tea")
+    hers = remove(user, DESK_WITH_ANA)
+
+    found = {
+        target: [concerns(erasure, each, told("tea", target=target)) for each in (*writes, by_id)]
+        for target in (*Target, None)
+    }
+    assert found == {Target.MEMORY: [False] * 4 + [True], Target.USER: [True] * 5, None: [True] * 5}
+    assert [reaches(erasure, hers, told("tea", target=target)) for target in Target] == [
+        target is Target.USER for target in Target
+    ]
+
+
+def test_what_an_entry_would_have_said_next_is_said_in_its_target() -> None:
+    row = row_id(add("tea").stamp.operation)
+    erasure, by_id = OneEntry(row=row), replace(ById(id=row), "coffee")
+
+    def targets(operation: Operation, texts: frozenset[Told]) -> set[Target | None]:
+        return {each.target for each in told_by(erasure, operation, texts)}
+
+    assert targets(by_id, told("tea", target=Target.USER)) == {Target.USER}
+    assert targets(by_id, told("tea", target=None)) == set(Target)
+    assert targets(replace(by_content("tea"), "coffee"), told("tea", target=Target.USER)) == {Target.MEMORY}
+    assert targets(add("tea", target=Target.USER), frozenset()) == {Target.USER}
+
+
+def test_a_removal_that_names_an_entry_by_a_text_may_mean_another_memory_and_one_by_its_id_does_not() -> None:
+    row = row_id(add("tea").stamp.operation)
+    writes: list[Operation] = [
+        remove(by_content("tea")),
+        remove(by_substring("te")),
+        remove(ById(id=row)),
+        remove(ById(id=row, left_by=OperationId(row))),
+        replace(by_content("tea"), "coffee"),
+    ]
+
+    assert [unforgets(OneEntry(row=row), each) for each in writes] == [True, True, False, False, False]
 
 
 def test_a_write_of_somebody_that_may_mean_an_entry_of_everybody_is_told_of_and_stays() -> None:

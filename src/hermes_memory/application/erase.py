@@ -261,7 +261,7 @@ def _look(spool: Spool, erasure: Erasure, texts: frozenset[Told], found: _Found)
         elif concerns(erasure, kept.operation, texts):
             found.kept["waiting" if kept.buried_at is None else "dead"].append(kept.id)
             found.unforgotten += kept.buried_at is None and unforgets(erasure, kept.operation)
-            texts |= told_by(erasure, kept.operation)  # a set of its own: the next walk begins anew
+            texts |= told_by(erasure, kept.operation, texts)  # a set of its own: the next walk begins anew
         else:
             found.linked += links(erasure, kept.operation)
             found.reaching += reaches(erasure, kept.operation, texts)

@@ -90,7 +90,8 @@ class Told:
     """A text that the one entry says, or said before, and whose it was then.
 
     Attributes:
-        target: None of what was said and forgotten, which no selector finds by its text.
+        target: None of what was said and forgotten, which stood in none: all of its text is compared
+            with that of any, and no part of it is selected.
     """
 
     theme: Theme
@@ -210,7 +211,7 @@ def concerns(erasure: Erasure, operation: Operation, texts: Set[Told] = frozense
 
     Args:
         texts: What the one entry says, and said before: a write with one of them is about it when it is of the same
-            theme and subject. What others wrote in the same words is theirs.
+            theme, subject and target. What others wrote in the same words is theirs.
     """
     caller = operation.stamp.caller
     match erasure:
@@ -243,21 +244,37 @@ def links(erasure: Erasure, operation: Operation) -> bool:
     )
 
 
-def told_by(erasure: Erasure, operation: Operation) -> frozenset[Told]:
-    """Return what the one entry would have said after a write about it: what follows on that is about it too."""
+def told_by(erasure: Erasure, operation: Operation, texts: Set[Told] = frozenset()) -> frozenset[Told]:
+    """Return what the one entry would have said after a write about it: what follows on that is about it too.
+
+    Args:
+        texts: What it said before: a write that selects it by its id says it in the same target, if that is known.
+    """
     if not isinstance(erasure, OneEntry) or not isinstance(operation, AddEntry | ReplaceEntry):
         return frozenset()
-    of: AddEntry | Selector = operation if isinstance(operation, AddEntry) else operation.selector
-    caller = operation.stamp.caller
+    caller, target = operation.stamp.caller, _target(operation)
+    targets = {target} if target else {told.target for told in texts if told.target} or set(Target)
     return frozenset(
-        Told(theme=caller.theme, subject=caller.subject, target=target, text=operation.content)
-        for target in (Target if isinstance(of, ById) else (of.target,))
+        Told(theme=caller.theme, subject=caller.subject, target=each, text=operation.content) for each in targets
     )
 
 
 def unforgets(erasure: Erasure, operation: Operation) -> bool:
-    """Tell whether a write that goes with an erasure would forget what may stay: of another talk, or everybody's."""
-    return isinstance(erasure, WholeSubject | WholeSession) and isinstance(operation, RemoveEntry)
+    """Tell whether a write that goes with an erasure would forget what may stay: of another talk, or everybody's.
+
+    Of one entry, what names it by a text may mean another memory, which says now what this one said before.
+    """
+    if not isinstance(operation, RemoveEntry):
+        return False
+    match erasure:
+        case WholeSubject() | WholeSession():
+            return True
+        case WholeTheme():
+            return False
+        case OneEntry():
+            return not (isinstance(operation.selector, ById) and operation.selector.id == erasure.row)
+        case _:
+            assert_never(erasure)
 
 
 def reaches(erasure: Erasure, operation: Operation, texts: Set[Told]) -> bool:
@@ -272,6 +289,11 @@ def reaches(erasure: Erasure, operation: Operation, texts: Set[Told]) -> bool:
     return _selects(operation.selector, shared) and not concerns(erasure, operation, texts)
 
 
+def agree(one: Target | None, other: Target | None) -> bool:
+    """Tell whether two targets may be the same: equal texts in two different ones are two memories."""
+    return one is other or one is None or other is None
+
+
 def _is_about(operation: Operation, row: RowId, texts: Set[Told]) -> bool:
     if not isinstance(operation, AddEntry | ReplaceEntry | RemoveEntry):
         return False
@@ -282,8 +304,15 @@ def _is_about(operation: Operation, row: RowId, texts: Set[Told]) -> bool:
         return True
     caller = operation.stamp.caller
     own = [told for told in texts if (told.theme, told.subject) == (caller.theme, caller.subject)]
-    content = None if isinstance(operation, RemoveEntry) else operation.content
-    return any(told.text == content for told in own) or (selector is not None and _selects(selector, own))
+    return _repeats(operation, own) or (selector is not None and _selects(selector, own))
+
+
+def _repeats(operation: AddEntry | ReplaceEntry | RemoveEntry, texts: Iterable[Told]) -> bool:
+    """Tell whether a write would have one of these texts said in its target."""
+    if isinstance(operation, RemoveEntry):
+        return False
+    target = _target(operation)
+    return any(told.text == operation.content and agree(told.target, target) for told in texts)
 
 
 def _selects(selector: Selector, texts: Iterable[Told]) -> bool:
@@ -292,11 +321,17 @@ def _selects(selector: Selector, texts: Iterable[Told]) -> bool:
         case ById():
             return False
         case ByContent():
-            return any(told.text == selector.content for told in texts)
+            return any(told.text == selector.content and agree(told.target, selector.target) for told in texts)
         case BySubstring():
             return any(told.target is selector.target and selector.text in told.text for told in texts)
         case _:
             assert_never(selector)
+
+
+def _target(operation: AddEntry | ReplaceEntry) -> Target | None:
+    """Return the target that a write is for; None when it selects by id, which tells of none."""
+    of = operation if isinstance(operation, AddEntry) else operation.selector
+    return None if isinstance(of, ById) else of.target
 
 
 def _require_exact(name: str, what: str) -> None:

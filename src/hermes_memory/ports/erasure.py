@@ -68,8 +68,8 @@ class Eraser(Protocol):
     async def erase(self, erasure: Erasure) -> Erased:
         """Erase in transactions of bounded size, then ask what is left.
 
-        With one entry goes the history of the other memories of its theme and subject that tells one of its texts, or
-        that they were merged into it: an undo would bring the text back.
+        With one entry goes the history of the other memories of its theme, subject and target that tells one of its
+        texts, or that they were merged into it: an undo would bring the text back.
 
         Called again, after it was interrupted too, it goes on with what is there. What is stored for the same theme,
         person or session meanwhile is erased as well, as long as that does not go on for ever.

@@ -255,6 +255,19 @@ class EraserContract:
             assert [change.erased for change in told] == [False]
         assert await contents(store) == {"the code is secret", "launch"}
 
+    async def test_with_an_entry_no_history_of_its_words_in_another_target_goes(self, erasing: EraserUnderTest) -> None:
+        store, eraser = erasing.store, erasing.eraser
+        row = await stored(store, add("the code is 8841"))
+        kept = await stored(store, add("the code is 8841", target=Target.USER))
+        erasure = OneEntry(row=row)
+        foretold = await eraser.count(erasure)
+        done = await eraser.erase(erasure)
+
+        assert (foretold["changes"], done.counts["changes"]) == (1, 1)
+        told = await erasing.history.of_row(DESK, kept, limit=PLENTY, timeout=PATIENCE)
+        assert [(change.erased, change.after) for change in told] == [(False, "the code is 8841")]
+        assert await contents(store) == {"the code is 8841"}
+
     async def test_what_was_noted_for_everybody_in_talk_with_a_person_is_counted(
         self, erasing: EraserUnderTest
     ) -> None:

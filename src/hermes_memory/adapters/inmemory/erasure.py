@@ -19,6 +19,7 @@ from hermes_memory.domain.erasure import (
     WholeSession,
     WholeSubject,
     WholeTheme,
+    agree,
     concerns,
 )
 from hermes_memory.domain.history import Change
@@ -131,15 +132,16 @@ class InMemoryEraser:
         return self._records.told_of(rows)
 
     def _telling(self, row: RowId) -> set[RowId]:
-        """Return the other memories whose history tells a text of this one, of the same theme and subject."""
+        """Return the other memories whose history tells a text of this one, of the same theme, subject and target."""
         told = [change for change in self._records.history if not change.erased]
         entry = self._records.entries.get(row)
-        texts = {(entry.theme, entry.subject, entry.content)} if entry else set()
-        texts |= {(c.theme, c.subject, text) for c in told if c.row == row for text in _texts(c)}
+        texts = {_told(entry, entry.content)} if entry else set()
+        texts |= {_told(change, text) for change in told if change.row == row for text in _texts(change)}
         return {
-            c.row
-            for c in told
-            if c.merged_into == row or any((c.theme, c.subject, text) in texts for text in _texts(c))
+            change.row
+            for change in told
+            if change.merged_into == row
+            or any(_same(_told(change, text), other) for text in _texts(change) for other in texts)
         }
 
     def _delegations(self, erasure: Erasure) -> Sequence[RecordDelegation]:
@@ -148,6 +150,11 @@ class InMemoryEraser:
 
 def _told(of: Entry | Change, text: str) -> Told:
     return Told(theme=of.theme, subject=of.subject, target=of.target, text=text)
+
+
+def _same(one: Told, other: Told) -> bool:
+    """Tell whether two texts are the same in what may be one place."""
+    return agree(one.target, other.target) and one == replace(other, target=one.target)
 
 
 def _texts(change: Change) -> set[str]:

@@ -153,15 +153,16 @@ select h.agent_identity, h.subject, h.target, c.text
 # Asked before anything goes: afterwards nothing tells which texts these were.
 TELLING: Final[LiteralString] = """
 with texts as (
-  select e.agent_identity, e.subject, e.content as text from hermes_memory.memory_entries e where e.id = $1
+  select e.agent_identity, e.subject, e.target, e.content as text from hermes_memory.memory_entries e where e.id = $1
    union
-  select h.agent_identity, h.subject, c.text
+  select h.agent_identity, h.subject, h.target, c.text
     from hermes_memory.history h, unnest(array[h.old_content, h.new_content]) c(text)
    where h.row_id = $1 and h.erasure is null and c.text is not null)
 select distinct h.row_id from hermes_memory.history h
  where h.erasure is null and h.change <> 'erased' and h.row_id <> $1
    and (h.merged_into = $1 or exists (
         select from texts t where t.agent_identity = h.agent_identity and t.subject = h.subject
+                              and (t.target = h.target or 'turn' in (t.target, h.target))
                               and t.text in (h.old_content, h.new_content)))"""
 SHARED: Final[LiteralString] = """
 with talks as (
