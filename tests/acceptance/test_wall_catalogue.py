@@ -147,6 +147,11 @@ HOLES = {
     "create function public.peek() returns event_trigger language plpgsql security definer as 'begin end'; revoke "
     "execute on function public.peek from public; create event trigger peeks on ddl_command_start execute function "
     "public.peek()": "public.peek()",
+    "create function public.peek() returns event_trigger language plpgsql security definer as 'begin end'; "
+    "create event trigger peeks on ddl_command_end execute function public.peek(); alter extension plpgsql add "
+    "function public.peek()": "public.peek()",
+    f"create function public.peek() returns int {_PEEK} as 'select 1'; alter extension vector add function "
+    "public.peek()": "public.peek()",
     "create function public.through() returns trigger language plpgsql security definer as 'begin return new; end'; "
     "revoke execute on function public.through() from public; create table public.letterbox (theme text); "
     "create trigger through before insert on public.letterbox for each row execute function public.through(); "
@@ -255,6 +260,11 @@ HARMLESS = (
     "create unique index once on hermes_memory.memory_entries (agent_identity, subject, content_hash) include (target)",
     "alter function hermes_memory.ctx_theme() cost 10",
     f"create schema side; create function side.unseen() returns int {_PEEK} as 'select 1'",
+    (
+        "create function public.counted() returns event_trigger language plpgsql security definer as 'begin end'; "
+        "create event trigger counts on ddl_command_end execute function public.counted(); "
+        "alter extension vector add function public.counted()"
+    ),
     (
         "create table public.walled as select * from hermes_memory.memory_entries; alter table public.walled enable "
         "row level security; create policy own on public.walled using (subject = hermes_memory.ctx_subject()); "

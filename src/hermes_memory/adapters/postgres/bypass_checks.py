@@ -42,7 +42,8 @@ select distinct case c.relnamespace when 'hermes_memory'::regnamespace then '' e
 )
 
 # An operator, a view or a default calls its function wherever that stands, an aggregate its parts with the rights of
-# its own owner, and an index or a trigger asks for no right at all.
+# its own owner, and an index or a trigger asks for no right at all. What an extension brings for an event trigger nobody
+# can call, and its author wrote it for all who may give a command; into plpgsql, which every database has, it was put.
 PIERCING_FUNCTIONS: Final = Check(
     statement="""
 with mask as (
@@ -59,7 +60,11 @@ select n.nspname || '.' || p.proname || '()' as name
                                         'pg_write_server_files', 'pg_execute_server_program')
                       and pg_has_role(o.oid, a.oid, 'USAGE')))
    and not exists (select from pg_depend d join pg_language l on l.oid = p.prolang
-                    where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e' and l.lanname = 'c')
+                     join pg_extension x on x.oid = d.refobjid
+                    where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
+                      and d.refclassid = 'pg_extension'::regclass
+                      and (l.lanname = 'c'
+                           or (p.prorettype = 'event_trigger'::regtype and x.extname <> 'plpgsql')))
    and exists (select from mask m
                 where (has_function_privilege(m.oid, p.oid, 'EXECUTE')
                        and (has_schema_privilege(m.oid, n.oid, 'USAGE')
