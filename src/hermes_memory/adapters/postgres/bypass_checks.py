@@ -42,8 +42,8 @@ select distinct case c.relnamespace when 'hermes_memory'::regnamespace then '' e
 )
 
 # An operator, a view or a default calls its function wherever that stands, an aggregate its parts with the rights of
-# its own owner, and an index or a trigger asks for no right at all. What an extension brings for an event trigger nobody
-# can call, and its author wrote it for all who may give a command; into plpgsql, which every database has, it was put.
+# its own owner, and an index or a trigger asks for no right at all. Nobody can call what an extension brings for its
+# event triggers, which is meant to follow everybody's commands; plpgsql is in every database, and brings none.
 PIERCING_FUNCTIONS: Final = Check(
     statement="""
 with mask as (
