@@ -19,10 +19,11 @@ import pytest
 from tests.support.inprocess import GUARD
 from tests.support.inprocess_runtime import InProcessRuntime, eventually
 
+from hermes_memory.adapters.notebook_files import NotebookFiles
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
-from hermes_memory.domain.model import Origin, Target
+from hermes_memory.domain.model import HomeId, Origin, Target
 from hermes_memory.hermes.runtime import Handle, acquire, release
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import DESK
@@ -110,6 +111,26 @@ def test_a_runtime_whose_thread_died_is_replaced_and_old_shares_end_nothing(take
 
     assert second.runtime is not first.runtime
     assert second.runtime.loop.alive
+
+
+def test_a_process_that_ends_in_order_says_that_nobody_is_there_though_a_share_was_never_given_back(
+    home: Path,
+) -> None:
+    visit = """
+        import pathlib, sys
+        from hermes_memory.hermes.runtime import acquire, release
+        from hermes_memory.settings import Settings
+
+        settings = Settings(home=pathlib.Path(sys.argv[1]), dsn=sys.argv[2], embedder="none", spool_sync="NORMAL")
+        dropped, ended = (acquire(settings, lambda _: None) for _ in range(2))
+        dropped.runtime.local.mirror.subject_comes()
+        release(ended, timeout=1)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(visit), str(home), NOWHERE], check=True, timeout=GUARD)
+    (home / "memories").mkdir(exist_ok=True)
+    (home / "memories" / "USER.md").write_text("prefers tea", encoding="utf-8")
+
+    assert NotebookFiles(home, identity=HomeId("home")).shared() == {"prefers tea"}
 
 
 def test_agents_that_start_at_once_share_one_runtime(take: Take) -> None:
@@ -313,7 +334,7 @@ FORK = """
     # A fork amid a line that another thread writes to stderr leaves the child with Python's lock on it, held for ever.
     logging.disable()
     from hermes_memory.hermes.runtime import acquire, release
-    from hermes_memory.domain.model import Origin, Target
+    from hermes_memory.domain.model import HomeId, Origin, Target
     from hermes_memory.settings import Settings
     from hermes_memory.testing.making import DESK
 

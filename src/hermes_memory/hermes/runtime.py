@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import logging
 import os
@@ -166,4 +167,12 @@ def _unlock_in_child() -> None:
     _lock = threading.RLock()
 
 
+def _leave_at_exit() -> None:
+    """Say that nobody's session is here any more: of an agent that it only dropped the host says nothing."""
+    for (pid, _), runtime in list(_runtimes.items()):
+        if pid == os.getpid():
+            runtime.local.mirror.subjects_leave()
+
+
 os.register_at_fork(after_in_child=_unlock_in_child)
+atexit.register(_leave_at_exit)
