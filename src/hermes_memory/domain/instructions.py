@@ -19,15 +19,26 @@ from hermes_memory.domain.scrubbing import without_escapes
 # Not to forget or to ignore something is no command to drop it, nor is to have forgotten it where the form of the verb
 # tells. This and the following patterns allow for that, and for longer words that verb or noun are a part of. They look
 # back once the verb is there, as a look back from every character takes twice the time.
-_FORGET: Final = r"forget(?<!n['’]t\sforget)(?<!not\sforget)(?<!never\sforget)"
+_DENIALS: Final = (
+    *("n['’]t", "cannot", r"(?<!or\s)never", "without", r"let['’]s\snot", r"\bdo\snot", r"\b(?:can|may|did)\snot"),
+    *(r"\b(?:does|must|will)\snot", r"\b(?:shall|could|would|might)\snot", r"\bshould\snot"),
+)
+"""Each of one length, as a look back asks for. A "not" without its verb may belong to anything, as in "or not"."""
 
 
 def _not_denied(verb: str) -> str:
-    """Return the pattern of a verb without a "not" before it; to ask why not is to ask for it."""
-    return rf"{verb}(?<!n['’]t\s{verb})(?<!(?<!why\s)not\s{verb})(?<!never\s{verb})(?<!without\s{verb})"
+    """Return the pattern of a verb that is not denied in its line, or that is only denied to be all there is to do."""
+    said = rf"[ \t]{verb}(?!\s(?:only|just|merely)\b)"
+    return verb + "".join(f"(?<!{denial}{said})" for denial in _DENIALS)
 
 
 _DROP: Final = "|".join(map(_not_denied, ("ignore", "ignoring", "disregard", "disregarding", "override", "bypass")))
+_FORGET: Final = _not_denied("forget")
+_NICHT: Final = r"(?!\snicht\b(?!\s(?:nur|allein|bloss)\b))"
+_INTE: Final = r"(?!\s(?:inte|ej|ikke)\b(?!\s(?:bara|enbart|endast|bare|kun|alene)\b))"
+_NIET: Final = r"(?!\sniet\b(?!\s(?:alleen|slechts|enkel)\b))"
+_SOLO: Final = r"(?!\s(?:sol[oa]|so|apenas|somente|solamente|unicamente|soltanto)\b)"
+_TOLKO: Final = r"(?!(?:те)?\s(?:только|лишь|тільки|лише)\b)"
 _COMMANDS: Final = (
     # To drop what was said before.
     (
@@ -35,16 +46,18 @@ _COMMANDS: Final = (
         r"\b(?:instructions?|rules?|prompts?|guidelines|directives)\b"
     ),
     r"\b(?:(?:do not|don't|stop) follow(?:ing)?)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directives)\b",
-    r"\b(?:ignoriere|vergiss|missachte)\b(?!\snicht\b).{0,40}\b(?:anweisung\w*|regeln|vorgaben|befehle)\b(?!\snicht\b)",
+    rf"\b(?:ignoriere|vergiss|missachte)\b{_NICHT}.{{0,40}}\b(?:anweisung\w*|regeln|vorgaben|befehle)\b{_NICHT}",
     (
-        r"\b(?:ignor[ae](?<!no\signor.)(?<!nao\signor.)(?<!non\signor.)|omit[ea](?<!no\somit.)(?<!nao\somit.)"
-        r"|desconsider[ae](?<!no\sdesconsider.)(?<!nao\sdesconsider.)|dimentica(?<!non\sdimentica)"
+        rf"\b(?:ignor[ae](?<!no\signor.{_SOLO})(?<!nao\signor.{_SOLO})(?<!non\signor.{_SOLO})"
+        rf"|omit[ea](?<!no\somit.{_SOLO})(?<!nao\somit.{_SOLO})"
+        rf"|desconsider[ae](?<!no\sdesconsider.{_SOLO})(?<!nao\sdesconsider.{_SOLO})"
+        r"|dimentica(?<!non\sdimentica)"
         r"|olvid[ae](?<!no\solvid.)(?<!no\sse\solvid.)|esque(?:ca|ce)(?<!nao\sesque..)(?<!nao\sse\sesque..))\b.{0,40}"
         r"\b(?:instruc(?:c?ion\w*|ao|oes)|istruzioni|reglas|regras|regole"
         r"|(?:ordenes|ordens)(?! de (?:compra|ven[dt]a|trabajo|servico|pago|pagamento)\b))\b"
     ),
     (
-        r"\b(?:ignorera|ignorer|glom|glem)\b(?!\s(?:inte|ej|ikke)\b).{0,40}"
+        rf"\b(?:ignorera|ignorer|glom|glem)\b{_INTE}.{{0,40}}"
         r"\b(?:(?:instruktion|instruks|instruksjon|anvisning)(?:en|er|ar|erna|arna|erne|ene)?|regler(?:na|ne)?|reglene)\b"
     ),
     (
@@ -66,25 +79,27 @@ _COMMANDS: Final = (
     ),
     r"\b(?:abaikan(?<!jangan\sabaikan)|lupakan(?<!jangan\slupakan))\b.{0,40}\b(?:instruksi|perintah|aturan|arahan)\b",
     (
-        rf"\b(?:{_not_denied('ignore')}|oublie)(?<![jn]['’]ignore|[jn]['’]oublie)z?\b.{{0,40}}"
+        rf"\b(?:{_not_denied('ignore')}|oublie)"
+        r"(?<![jn]['’]ignore(?!z?\spas\s(?:seulement|uniquement|que)\b)|[jn]['’]oublie)z?\b.{0,40}"
         r"\b(?:instructions|consignes|regles)\b"
     ),
     (
-        r"\b(?:игнорируй(?<!не\sигнорируй)|забудь(?<!не\sзабудь))(?:те)?\b.{0,40}"
+        rf"\b(?:игнорируй(?<!не\sигнорируй{_TOLKO})|забудь(?<!не\sзабудь))(?:те)?\b.{{0,40}}"
         r"\b(?:инструкци\w*|указани\w*|правил(?:о|а|у|ом|е|ам|ами|ах)?\b)"
     ),
     (
         r"(?:(?:忽略|无视|無視)(?<![别別勿]..)(?<!不[要能可会會得]..)|忘[记記掉](?<![我别別勿]忘.)(?<!不[要能可会會]忘.)).{0,12}"
         r"(?:指令|指示(?![灯燈器牌])|规则|規則|提示(?!音))"
     ),
-    r"(?:指示|命令|ルール).{0,6}(?:無視(?!しな|しては(?:いけ|なら|だめ))|忘れ(?:て(?!い[たるま]|る|た|しま|は|ない)|ろ|よ|なさい|るよう))",
-    r"(?:지시|명령|규칙).{0,6}무시(?<!무시무시)(?!무시|하지\s?(?:마|말|않))",
+    r"(?:指示|命令|ルール).{0,6}(?:無視(?!し(?:な(?:い(?!と|わけ)|かった(?!ら))|ては(?:いけ|なら|だめ)))|忘れ(?:て(?!い[たるま]|る|た|しま|は|ない)|ろ|よ|なさい|るよう))",
+    r"(?:지시|명령|규칙).{0,6}무시(?<!무시무시)(?!무시|하지\s?(?:마|말|않(?!으면|을\s?수\s?없)))",
     (
-        r"\b(?:negeer(?!\sniet)|zignoruj|pomin|ignoriraj(?<!ne\signoriraj)(?:te)?|ignoruj(?<!nie\signoruj))\b.{0,40}"
-        r"\b(?:instructies|instrukcj\w+|polecen\w+|upute)\b(?!\sniet\b)"
+        rf"\b(?:negeer{_NIET}|zignoruj|pomin|ignoriraj(?<!ne\signoriraj)(?:te)?"
+        rf"|ignoruj(?<!nie\signoruj(?!\s(?:tylko|jedynie)\b)))\b.{{0,40}}"
+        rf"\b(?:instructies|instrukcj\w+|polecen\w+|upute)\b{_NIET}"
     ),
     (
-        r"\b(?:ігноруй(?<!не\sігноруй)|забудь(?<!не\sзабудь))(?:те)?\b.{0,40}"
+        rf"\b(?:ігноруй(?<!не\sігноруй{_TOLKO})|забудь(?<!не\sзабудь))(?:те)?\b.{{0,40}}"
         r"\b(?:інструкці\w*|вказівк\w*|правил(?:о|а|у|ом|і|ам|ами|ах)?\b)"
     ),
     r"تجاهل(?<![^\Wوفب]تجاهل)(?:وا|ي)?\b.{0,40}(?:التعليمات|الاوامر|القواعد)\b",
