@@ -146,9 +146,11 @@ def _talk(agent: Agent, session: str) -> list[str]:
     """Use every hook and tool, some of them wrongly; return what the host and the model are shown."""
     provider = agent.provider
     provider.on_turn_start(1, "Is there tea?")
-    provider.sync_turn("Is there tea in the house?", "There is tea, of course.", session_id=session)
+    called = dict(zip(SESSIONS, CONTACTS.values(), strict=True))[session][0]["user_name"]
+    provider.sync_turn(f"[{called}] Is there tea in the house?", "There is tea, of course.", session_id=session)
     for number, author in enumerate(AUTHORS):
-        provider.sync_turn(f"Is pot {number} warm?", "It is warm.", session_id=session, turn_author=author)
+        sender = author.get("name", author["id"])
+        provider.sync_turn(f"[{sender}] Is pot {number} warm?", "It is warm.", session_id=session, turn_author=author)
     provider.on_memory_write("add", "user", "Likes tea", {"session_id": session})
     provider.queue_prefetch("What is drunk here?", session_id=session)
     provider.on_delegation("count the tea", "there are nine bags", child_session_id=f"{session}:child")
@@ -162,7 +164,7 @@ def _talk(agent: Agent, session: str) -> list[str]:
         ("memory_profile", None),
     ]
     shown += [provider.handle_tool_call(name, arguments) for name, arguments in calls]
-    provider.on_session_end([{"role": "user", "content": "Is there tea in the house?"}])
+    provider.on_session_end([{"role": "user", "content": f"[{called}] Is there tea in the house?"}])
     return [*shown, str(provider.recall_status()), str(provider.unavailable_reason())]
 
 

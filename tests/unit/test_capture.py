@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.inmemory.store import InMemoryStore
 from hermes_memory.application.accept import Acceptor, CapturePolicy
+from hermes_memory.domain.model import SessionId
 from hermes_memory.domain.operations import Operation, RecordTurns
 from hermes_memory.hermes import capture
+from hermes_memory.hermes.authors import author_of, senders_of
 from hermes_memory.hermes.capture import Capture
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.testing.making import DESK
@@ -59,6 +62,32 @@ def test_equal_messages_told_of_singly_are_numbered(capturing: Capture, accepted
         capturing.exchange(BINDING, "Turn on the lamp in the hall", "The lamp in the hall is on.")
 
     assert [number for _, number in messages_in(accepted)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_the_key_of_an_author_in_front_of_a_text_is_left_out_wherever_the_host_tells_of_it(
+    capturing: Capture, accepted: list[Operation]
+) -> None:
+    talk = [{"role": "user", "content": "[+49 151 50607080] Water the ferns"}, {"role": "assistant", "content": "Done"}]
+    author = author_of(BINDING, {"id": "777000111", "name": "+49 151 50607080"})
+    capturing.exchange(BINDING, talk[0]["content"], talk[1]["content"], author=author)
+    capturing.exchange(BINDING, "[777000111] And the moss", "Done too", author=author)
+    capturing.transcript(BINDING, talk)
+    capturing.transcript(replace(BINDING, caller=replace(DESK, session=SessionId("other"))), talk)
+
+    assert [words for words, _ in messages_in(accepted)] == [
+        *("Water the ferns", "Done", "And the moss", "Done too"),
+        *("[+49 151 50607080] Water the ferns", "Done"),
+    ]
+
+
+def test_the_keys_of_whom_a_session_is_with_are_left_out_in_front_of_a_text(
+    capturing: Capture, accepted: list[Operation]
+) -> None:
+    binding = replace(BINDING, senders=senders_of("Ana", frozenset({"777000111"})))
+    capturing.exchange(binding, "[777000111] Water the ferns", "Done")
+    capturing.exchange(binding, "[Ana] Water the moss", "Done")
+
+    assert [words for words, _ in messages_in(accepted)] == ["Water the ferns", "Done", "[Ana] Water the moss", "Done"]
 
 
 async def test_an_endless_conversation_is_remembered_up_to_a_bound_and_stored_once_all_the_same(

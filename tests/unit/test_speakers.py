@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_memory.domain.model import Caller, Theme
-from hermes_memory.domain.speakers import speaker_name
-from hermes_memory.hermes.authors import Author, author_of
+from hermes_memory.domain.speakers import sender_spellings, speaker_name
+from hermes_memory.hermes.authors import Author, author_of, senders_of
 from hermes_memory.hermes.sessions import Binding
 
 CONTACTS = frozenset({"777000111", "kestrel_handle", "bob.kestrel@example.org", "+49 151 50607080", "ana"})
@@ -29,6 +29,7 @@ BOUND = Binding(
     [
         *("Ana", "Ana Kestrel", "Dr. Bob O'Kestrel-Ros", "José", "李小龙", "🙂", "deploy-bot", "Agent 47", "R2-D2"),
         *("Ms Saffron (night shift)", "web", "team:dm:planning", "Bob #1234", "3 o'clock"),
+        *("xX_Ana_1999_1234", "user_20240315", "Ana20240315"),
     ],
 )
 def test_a_name_without_a_key_is_kept_as_it_is(name: str) -> None:
@@ -62,7 +63,10 @@ def test_a_key_is_no_name(key: str) -> None:
         ("Bob Kestrel (+49 151 5060 7080)", "Bob Kestrel"),
         ("Bob Kestrel <bob.kestrel@example.org>", "Bob Kestrel"),
         ("4915150607080 – Bob", "Bob"),
-        ("Bob4915150607080", "Bob"),
+        ("Bob4915150607080", None),
+        ("Ana Bob4915150607080", "Ana"),
+        ("Bob,+4915150607080", None),
+        ("R2 5550100 Ana", "R2 Ana"),
         ("Bob @kestrel_handle", "Bob"),
         ("Bob [@bob:example.org]", "Bob"),
     ],
@@ -75,16 +79,19 @@ def test_what_remains_is_kept_when_a_key_is_taken_out(given: str, name: str) -> 
     ("given", "name"),
     [
         ("777000111", None),
-        ("Kestrel_Handle", None),
-        ("Bob u777000111", "Bob u"),
-        ("Bob, KESTREL_HANDLE", "Bob"),
-        ("ANA", None),
-        ("Ana Ros", "Ros"),
-        ("Banana Joe", "Banana Joe"),
+        ("Bob u777000111", "Bob"),
+        ("Bob (777000111)", "Bob"),
+        ("bob.kestrel@example.org", None),
+        ("Bob bob.kestrel@example.orgs", "Bob"),
     ],
 )
 def test_the_keys_of_whom_the_talk_is_with_are_no_names(given: str, name: str | None) -> None:
     assert speaker_name(given, CONTACTS) == name
+
+
+@pytest.mark.parametrize("name", ["ANA", "Ana Ros", "Ana Banana", "Banana Joe", "Kestrel_Handle", "kestrel_handles"])
+def test_a_name_that_is_the_id_of_a_platform_of_nicknames_is_kept_whole(name: str) -> None:
+    assert speaker_name(name, CONTACTS) == name
 
 
 @given(
@@ -108,7 +115,8 @@ def test_a_name_that_was_kept_is_kept_again(given: str, contacts: set[str]) -> N
         ({"name": "Cleo"}, Author(speaker="Cleo")),
         ({"name": "+4915150607080"}, Author(speaker=None)),
         ({"name": "777000111"}, Author(speaker=None)),
-        ({"id": "cleopatra", "name": "cleopatra"}, Author(speaker=None)),
+        ({"id": "cleopatra", "name": "cleopatra"}, Author(speaker="cleopatra")),
+        ({"id": "rober", "name": "Robert"}, Author(speaker="Robert")),
         ({"id": "888", "name": "Cleo 888"}, Author(speaker="Cleo")),
         ({"id": "B1", "name": "HelperBot", "is_bot": True}, Author(speaker="HelperBot", is_agent=True)),
         ({"is_bot": True}, Author(speaker=None, is_agent=True)),
@@ -116,6 +124,30 @@ def test_a_name_that_was_kept_is_kept_again(given: str, contacts: set[str]) -> N
 )
 def test_an_author_is_whom_the_host_tells_of_without_a_key(told: object, author: Author) -> None:
     assert author_of(BOUND, told) == author
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "other"),
+    [
+        ("+49 151 50607080", "+4915150607080", "+4915150607081"),
+        ("Cleo +49 151 50607080", "cleo  +49 151 50607080", "Cleo"),
+        ("Cleo", "777000111", "Cleo"),
+        ("cleopatra", "777000111", "ana"),
+        (None, "bob.kestrel@example.org", "@kestrel_handle"),
+    ],
+)
+def test_a_sender_is_told_by_a_key_and_never_by_a_name(name: str | None, told: str, other: str) -> None:
+    senders = senders_of(name, CONTACTS - {"+49 151 50607080"})
+
+    assert not senders.isdisjoint(sender_spellings(told))
+    assert senders.isdisjoint(sender_spellings(other))
+
+
+def test_an_author_shows_no_key() -> None:
+    author = author_of(BOUND, {"id": "777000111", "name": "+4915150607080"})
+
+    assert author.senders == {"777000111", "+4915150607080", "4915150607080"}
+    assert not any(key in repr(author) for key in author.senders)
 
 
 def test_a_binding_shows_no_contact() -> None:

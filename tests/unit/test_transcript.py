@@ -135,9 +135,14 @@ def test_content_of_any_type_is_flattened() -> None:
         ("[IMPORTANT: milk] buy some", "[IMPORTANT: milk] buy some"),
         ("[Note to self] call Bob", "[Note to self] call Bob"),
         ("[Ana] hello Berlin", "[Ana] hello Berlin"),
-        ("[+4915150607080] hello Berlin", "hello Berlin"),
-        ("[4915150607080@s.whatsapp.net] hello\n[+4915150607080] said so", "hello\n[+4915150607080] said so"),
-        ("[System note: one]\n\n[bob@example.org] Book it.", "Book it."),
+        (
+            "[Mail from bob@example.org: invoice 4711 overdue] please answer",
+            "[Mail from bob@example.org: invoice 4711 overdue] please answer",
+        ),
+        ("[20261130164501] ERROR disk full", "[20261130164501] ERROR disk full"),
+        ("[12345.678901] usb 1-1: reset", "[12345.678901] usb 1-1: reset"),
+        ("[9780306406157] is the ISBN", "[9780306406157] is the ISBN"),
+        ("[+4915150607080] who is that?", "[+4915150607080] who is that?"),
         ("[@ana] 12 o'clock?", "[@ana] 12 o'clock?"),
         ("[2026-05-03] 12 o'clock?", "[2026-05-03] 12 o'clock?"),
         ("[12345] is the ticket", "[12345] is the ticket"),
@@ -148,6 +153,24 @@ def test_the_users_own_words_are_found_beside_the_hosts(content: str, words: str
     assert lines(user(content), assistant("Done.")) == [("user", words, 0), ("assistant", "Done.", 0)]
     assert words_of(USER, content, max_chars=LIMIT) == words
     assert words_of(USER, words, max_chars=LIMIT) == words
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[777000111] hello Berlin", "hello Berlin"),
+        ("[777000111] hello\n[777000111] said so", "hello\n[777000111] said so"),
+        ("[System note: one]\n\n[777000111] Book it.", "Book it."),
+        ("[777000112] is the ticket", "[777000112] is the ticket"),
+        ("[Ask 777000111] hello", "[Ask 777000111] hello"),
+        ("Ask [777000111] hello", "Ask [777000111] hello"),
+    ],
+)
+def test_the_key_of_who_sent_a_text_is_no_part_of_it(content: str, words: str) -> None:
+    is_key = "777000111".__eq__
+
+    assert words_of(USER, content, max_chars=LIMIT, is_key=is_key) == words
+    assert [said.content for said in said_in([user(content)], max_chars=LIMIT, is_key=is_key)] == [words]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hermes_memory.domain.contact_spelling import count_digits, flatten
 _SHORTEST_KEY: Final = 3
 _SHORTEST_NUMBER: Final = 5
 """Characters, and digits, of a key that tell whom a name is about."""
-SHORTEST_GLUED: Final = 5
+_SHORTEST_GLUED: Final = 5
 """Characters of a key that tell so wherever they stand. A shorter one is a piece of too many words and numbers."""
 
 
@@ -26,8 +26,24 @@ def spellings(key: str) -> frozenset[str]:
     return frozenset(each for each in spelt if len(each) >= _SHORTEST_KEY)
 
 
+def is_plain_word(spelling: str) -> bool:
+    """Tell whether a spelling is a word as any other: without a digit and a sign of an address.
+
+    >>> is_plain_word("maria"), is_plain_word("maria@example.org")
+    (True, False)
+    """
+    return not any(char.isdecimal() or char in "@:" for char in spelling)
+
+
+def counts_glued(spelling: str) -> bool:
+    """Tell whether a spelling tells of a contact wherever it stands, and not only as a word of its own."""
+    return len(spelling) >= _SHORTEST_GLUED and not is_plain_word(spelling)
+
+
 def mentions(flat: str, contacts: Iterable[str]) -> bool:
     """Tell whether a flattened name holds one of the contacts, be it glued to other letters or digits.
+
+    A plain word is no piece of another: whoever is called "maria" is not in "mariana".
 
     Linear in the length of the name.
 
@@ -38,7 +54,7 @@ def mentions(flat: str, contacts: Iterable[str]) -> bool:
 
 
 def _holds(flat: str, part: str) -> bool:
-    if len(part) >= SHORTEST_GLUED:
+    if counts_glued(part):
         return part in flat
     start = flat.find(part)
     while start >= 0:

@@ -6,10 +6,8 @@ what a person wrote in brackets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
-
-from hermes_memory.domain.contacts import recognise
 
 SUMMARY_FLAG: Final = "_compressed_summary"
 _OTHER_FLAGS: Final = ("_empty_terminal_sentinel", "_thinking_prefill")
@@ -82,11 +80,18 @@ def asks_to_continue(text: str) -> bool:
     return text.startswith(_CONTINUATIONS)
 
 
-def own_words(text: str) -> str | None:
+def is_no_key(_sender: str) -> bool:
+    """Take no sender for a key, as where nothing is known of who may send."""
+    return False
+
+
+def own_words(text: str, is_key: Callable[[str], bool] = is_no_key) -> str | None:
     """Find what the user wrote in a message of the role "user".
 
     Args:
         text: The message, cleaned but uncut: a skill's text stands before the instruction given with it.
+        is_key: Tells whether what stands in brackets in front is the key of a contact by which the host says who sent
+            this. Everything else in brackets is the user's.
 
     Returns:
         The words; "" when the user said something without words, as by calling a skill; None when the message is the
@@ -98,7 +103,7 @@ def own_words(text: str) -> str | None:
         return _instruction(text)
     if text.startswith(_MESSAGE_STARTS):
         return None
-    words = _without_sender(_without_notes(_after_summary(text)))
+    words = _without_sender(_without_notes(_after_summary(text)), is_key)
     return words if words or not text else None
 
 
@@ -135,14 +140,12 @@ def _after_note(text: str) -> str:
     return rest.strip()
 
 
-def _without_sender(text: str) -> str:
+def _without_sender(text: str, is_key: Callable[[str], bool]) -> str:
     """Leave out who sent a text to a group, as the host writes it in front, where that is the key of a contact."""
     sender, mark, _ = text[: _SENDER_MAX_CHARS + 2].partition("] ")
     if not mark or not sender.startswith("[") or "\n" in sender:
         return text
-    name = sender[1:].strip()
-    is_mention = name.startswith("@") and ":" not in name
-    return text[len(sender) + len(mark) :].strip() if not is_mention and recognise(name) else text
+    return text[len(sender) + len(mark) :].strip() if is_key(sender[1:]) else text
 
 
 def _instruction(text: str) -> str:

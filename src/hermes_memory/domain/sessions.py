@@ -40,7 +40,7 @@ class SessionNames:
 
     Attributes:
         secret: The installation's secret, at least 16 bytes.
-        contacts: Keys of whom the talk is with, as the host says. Personal data, which is kept nowhere.
+        contacts: Keys of whom the talk is with, as the host says. Personal data, kept in memory alone.
     """
 
     secret: bytes = field(repr=False)

@@ -1,13 +1,14 @@
 """Names of who speaks, without the key of a contact that such a name may be or hold.
 
-Where a platform knows no name, its host hands over the telephone number, the address or the id instead.
+Where a platform knows no name, its host hands over the telephone number, the address or the id instead. An id that is
+a plain word is a name as any other: platforms of nicknames have no second one.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -22,13 +23,17 @@ from hermes_memory.domain.contact_spelling import (
     plainly,
 )
 from hermes_memory.domain.contacts import is_opaque_id, recognise
-from hermes_memory.domain.mentions import SHORTEST_GLUED, mentions, spellings
+from hermes_memory.domain.mentions import counts_glued, is_plain_word, spellings
 
-_NUMBER: Final = re.compile(r"\+?[0-9](?:[\W_]{0,3}[0-9]){6,255}")
-"""As many digits as the shortest telephone number has. No name needs them."""
+_NUMBER: Final = re.compile(r"(?<!\w)\+?[0-9](?:[\W_]{0,3}[0-9]){6,255}(?!\w)")
+"""As many digits as the shortest telephone number has, standing alone. No name needs them."""
+_GLUED_NUMBER: Final = re.compile(r"[0-9](?:[\W_]{0,3}[0-9]){9,255}")
+"""As many as a number has that is taken for a telephone's without a sign. Within a word, fewer may be a year or two."""
+_SHORTEST_SENDER: Final = 3
 _SHORTEST_ID: Final = 5
 """Digits of a name without a letter that are taken for an id."""
-_KEYS: Final = (WHATSAPP_JID, IMESSAGE_GUID, EMAIL, INTERNATIONAL_PHONE, _NUMBER)
+_NUMBERS: Final = (_NUMBER, _GLUED_NUMBER)
+_KEYS: Final = (WHATSAPP_JID, IMESSAGE_GUID, EMAIL, INTERNATIONAL_PHONE, *_NUMBERS)
 _EMPTY: Final = re.compile(r"[(\[{<][\s\"']{0,9}[)\]}>]")
 _ROUNDS: Final = 4
 _AROUND: Final = "<>()[]{}\"'`,;:|/~*=- "
@@ -37,7 +42,8 @@ _AROUND: Final = "<>()[]{}\"'`,;:|/~*=- "
 def speaker_name(given: str, contacts: frozenset[str] = frozenset()) -> str | None:
     """Return a name without the keys in it, None when nothing is left or what is left still tells a contact.
 
-    A name without a key is returned as it is. Linear in the length of the name.
+    A name without a key is returned as it is, and a word that holds one is left out as a whole. Linear in the length of
+    the name.
 
     Args:
         given: What somebody is called.
@@ -63,8 +69,7 @@ def _named(given: str, contacts: frozenset[str]) -> str | None:
 def _tells(flat: str, contacts: frozenset[str]) -> bool:
     return (
         (is_numeric(flat) and count_digits(flat) >= _SHORTEST_ID)
-        or _NUMBER.search(flat) is not None
-        or mentions(flat, contacts)
+        or any(number.search(flat) for number in (*_NUMBERS, *_patterns(contacts)))
         or recognise(flat) is not None
         or any(map(_is_key, flat.split()))
     )
@@ -78,14 +83,53 @@ def _is_key(word: str) -> bool:
 def _without_keys(name: str, contacts: frozenset[str]) -> str:
     name = " ".join(word for word in name.split() if not _is_key(word))
     for key in (*_KEYS, *_patterns(contacts)):
-        name = key.sub(" ", name)
+        name = _without_words(key, name)
     return " ".join(_EMPTY.sub(" ", name).split()).strip(_AROUND)
+
+
+def _without_words(key: re.Pattern[str], name: str) -> str:
+    """Leave out every word in which a key is found, and what is found between words."""
+    kept, end = [], 0
+    for found in key.finditer(name):
+        start = max(found.start(), end)
+        while start > end and _goes_on(name, start):
+            start -= 1
+        kept.append(name[end:start])
+        end = max(found.end(), end)
+        while end < len(name) and _goes_on(name, end):
+            end += 1
+    return " ".join((*kept, name[end:])) if kept else name
+
+
+def _goes_on(name: str, at: int) -> bool:
+    """Tell whether a word goes on across a place in a name."""
+    return all(char.isalnum() or char == "_" for char in name[at - 1 : at + 1])
 
 
 def _patterns(contacts: frozenset[str]) -> Iterator[re.Pattern[str]]:
     """Yield what finds the contacts in a name, a longer spelling before one that it holds."""
-    spelt = {spelling for key in contacts for spelling in spellings(key)}
+    spelt = {spelling for key in contacts for spelling in spellings(key) if not is_plain_word(spelling)}
     for spelling in sorted(spelt, key=len, reverse=True):
         found = re.escape(spelling)
-        alone = len(spelling) < SHORTEST_GLUED
-        yield re.compile(rf"(?<![^\W_]){found}(?![^\W_])" if alone else found, re.IGNORECASE)
+        alone = rf"(?<![^\W_]){found}(?![^\W_])"
+        yield re.compile(found if counts_glued(spelling) else alone, re.IGNORECASE)
+
+
+def sender_keys(names: Iterable[str], contacts: frozenset[str]) -> frozenset[str]:
+    """Return the keys with which a host may say who sent a text, in the spellings that `sender_spellings` compares.
+
+    Args:
+        names: What the host calls somebody. One that is a name is no key, and what it says is worth keeping.
+        contacts: Keys of whom the talk is with. They are personal data.
+    """
+    keyed = (name for name in names if speaker_name(name, contacts) != name.strip())
+    spelt = {each for key in contacts for each in sender_spellings(key) if len(each) >= _SHORTEST_SENDER}
+    return frozenset({each for each in spelt if not is_plain_word(each)}.union(*map(sender_spellings, keyed)))
+
+
+def sender_spellings(sender: str) -> frozenset[str]:
+    """Return how a sender may be spelt: as given, and a number or the address of one by its digits too."""
+    flat = " ".join(flatten(sender).split())
+    number = flat.partition("@")[0]
+    digits = "".join(filter(str.isdecimal, number))
+    return frozenset({flat, digits} if is_numeric(number) and len(digits) >= _SHORTEST_ID else {flat} - {""})

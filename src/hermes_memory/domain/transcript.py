@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -38,7 +38,9 @@ class Spoken:
     occurrence: int
 
 
-def said_in(messages: object, *, max_chars: int, beyond: int = 0) -> tuple[Spoken, ...]:
+def said_in(
+    messages: object, *, max_chars: int, beyond: int = 0, is_key: Callable[[str], bool] = scaffolding.is_no_key
+) -> tuple[Spoken, ...]:
     """Find what was said in a list of messages: the user's words, and to each the assistant's final answer.
 
     Tool calls, remarks between tool calls, system messages and everything the host wrote in the user's name are left
@@ -49,6 +51,7 @@ def said_in(messages: object, *, max_chars: int, beyond: int = 0) -> tuple[Spoke
         messages: What the host gives: dictionaries with `role` and `content`, or anything else.
         max_chars: Characters up to which a message is told from others.
         beyond: Characters that are kept of it after those, for whoever has to know what follows the cut.
+        is_key: Tells a sender's key, as `scaffolding.own_words` asks.
 
     Returns:
         The messages in order. Earlier ones do not change when the conversation goes on.
@@ -57,7 +60,7 @@ def said_in(messages: object, *, max_chars: int, beyond: int = 0) -> tuple[Spoke
         return ()
     counts: Counter[tuple[Role, str]] = Counter()
     said: list[Spoken] = []
-    for role, content in _spoken(messages, max_chars + beyond):
+    for role, content in _spoken(messages, max_chars + beyond, is_key):
         key = (role, _key(told_apart(content, max_chars)))
         said.append(Spoken(role=role, content=content, occurrence=counts[key]))
         counts[key] += 1
@@ -69,7 +72,14 @@ def told_apart(content: str, max_chars: int) -> str:
     return content if len(content) <= max_chars else cut(content, max_chars, CUT_MARKER)
 
 
-def find_said(conversation: Sequence[Spoken], role: Role, content: object, *, max_chars: int) -> Spoken | None:
+def find_said(
+    conversation: Sequence[Spoken],
+    role: Role,
+    content: object,
+    *,
+    max_chars: int,
+    is_key: Callable[[str], bool] = scaffolding.is_no_key,
+) -> Spoken | None:
     """Find a text that the host hands over beside the list of messages: the last such message in the list.
 
     An answer to which the host has added a paragraph for display is found as the conversation has it, without the
@@ -78,6 +88,7 @@ def find_said(conversation: Sequence[Spoken], role: Role, content: object, *, ma
     Args:
         conversation: What `said_in` found in the list.
         max_chars: The bound with which it was found.
+        is_key: What told a sender's key there.
 
     Returns:
         The message as the list has it, or None when it is not there.
@@ -85,7 +96,7 @@ def find_said(conversation: Sequence[Spoken], role: Role, content: object, *, ma
     spoken = [said for said in conversation if said.role is role]
     if not spoken:
         return None
-    words = words_of(role, content, max_chars=max_chars)
+    words = words_of(role, content, max_chars=max_chars, is_key=is_key)
     for said in reversed(spoken):
         if _key(said.content) == _key(words):
             return said
@@ -94,10 +105,12 @@ def find_said(conversation: Sequence[Spoken], role: Role, content: object, *, ma
     return None
 
 
-def words_of(role: Role, content: object, *, max_chars: int) -> str:
+def words_of(
+    role: Role, content: object, *, max_chars: int, is_key: Callable[[str], bool] = scaffolding.is_no_key
+) -> str:
     """Bring the content of a single message to the words that `said_in` finds in it, "" for none."""
     text = clean_text(content, max_chars=UNCUT)
-    words = (scaffolding.own_words(text) or "") if role is Role.USER else scaffolding.own_answer(text)
+    words = (scaffolding.own_words(text, is_key) or "") if role is Role.USER else scaffolding.own_answer(text)
     # Most messages are all words, and what is clean and short enough need not be cleaned again.
     return words if words == text and len(words) <= max_chars else _cut(words, max_chars)
 
@@ -112,10 +125,10 @@ class _Event(Enum):
     USER = auto()
 
 
-def _spoken(messages: object, max_chars: int) -> Iterator[tuple[Role, str]]:
+def _spoken(messages: object, max_chars: int, is_key: Callable[[str], bool]) -> Iterator[tuple[Role, str]]:
     answer: list[str] = []
     going_on = False
-    for event, text in _events(messages):
+    for event, text in _events(messages, is_key):
         if event is _Event.USER:
             yield from _answered(answer, max_chars)
             if words := _cut(text, max_chars):
@@ -134,19 +147,19 @@ def _answered(answer: list[str], max_chars: int) -> Iterator[tuple[Role, str]]:
         yield Role.ASSISTANT, words
 
 
-def _events(messages: object) -> Iterator[tuple[_Event, str]]:
+def _events(messages: object, is_key: Callable[[str], bool]) -> Iterator[tuple[_Event, str]]:
     # A text is no list of messages, and a long one takes a while to walk through.
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
         return
     for message in messages:
         if isinstance(message, Mapping) and not scaffolding.is_flagged(message):
-            yield _event(message.get("role"), message)
+            yield _event(message.get("role"), message, is_key)
 
 
-def _event(role: object, message: Mapping[object, object]) -> tuple[_Event, str]:
+def _event(role: object, message: Mapping[object, object], is_key: Callable[[str], bool]) -> tuple[_Event, str]:
     content = message.get("content")
     if role == Role.USER.value:
-        return _user_event(clean_text(content, max_chars=UNCUT), bool(message.get(scaffolding.SUMMARY_FLAG)))
+        return _user_event(clean_text(content, max_chars=UNCUT), bool(message.get(scaffolding.SUMMARY_FLAG)), is_key)
     if role == Role.TOOL.value:
         return _Event.TOOL, ""
     if role != Role.ASSISTANT.value or message.get(scaffolding.SUMMARY_FLAG):
@@ -155,10 +168,10 @@ def _event(role: object, message: Mapping[object, object]) -> tuple[_Event, str]
     return (_Event.ANSWER, text) if scaffolding.own_answer(text.strip()) else (_Event.NOTHING, "")
 
 
-def _user_event(text: str, is_summary: bool) -> tuple[_Event, str]:
+def _user_event(text: str, is_summary: bool, is_key: Callable[[str], bool]) -> tuple[_Event, str]:
     if scaffolding.asks_to_continue(text):
         return _Event.CONTINUATION, ""
-    words = (scaffolding.after_summary(text) or None) if is_summary else scaffolding.own_words(text)
+    words = (scaffolding.after_summary(text) or None) if is_summary else scaffolding.own_words(text, is_key)
     return (_Event.NOTHING, "") if words is None else (_Event.USER, words)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hermes_memory.domain.cleaning import clean_text
-from hermes_memory.domain.speakers import speaker_name
+from hermes_memory.domain.speakers import sender_keys, speaker_name
 from hermes_memory.hermes.host_values import text_or_none
 from hermes_memory.hermes.sessions import Binding
 
@@ -20,10 +20,12 @@ class Author:
     Attributes:
         speaker: What the author is called, when there is more to that than the key of a contact.
         is_agent: It is another agent, whose words are no user's.
+        senders: Keys by which the host may say in a text that the author sent it. Personal data, kept in memory alone.
     """
 
     speaker: str | None
     is_agent: bool = False
+    senders: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
 
 def author_of(binding: Binding, told: object) -> Author:
@@ -35,11 +37,13 @@ def author_of(binding: Binding, told: object) -> Author:
         return Author(speaker=binding.speaker)
     name, is_agent = told.get("name"), bool(told.get("is_bot"))
     key = _key(told.get("id"))
+    contacts = frozenset({key}) if key else frozenset[str]()
+    senders = senders_of(name, contacts)
     if text_or_none(name) is not None:
-        contacts = binding.contacts | {key} if key else binding.contacts
-        return Author(speaker=name_without_keys(name, contacts), is_agent=is_agent)
+        speaker = name_without_keys(name, binding.contacts | contacts)
+        return Author(speaker=speaker, is_agent=is_agent, senders=senders)
     is_the_person = not is_agent and (key is None or key in binding.contacts)
-    return Author(speaker=binding.speaker if is_the_person else None, is_agent=is_agent)
+    return Author(speaker=binding.speaker if is_the_person else None, is_agent=is_agent, senders=senders)
 
 
 def name_without_keys(name: object, contacts: frozenset[str]) -> str | None:
@@ -47,6 +51,12 @@ def name_without_keys(name: object, contacts: frozenset[str]) -> str | None:
     if text_or_none(name) is None:
         return None
     return speaker_name(clean_text(name, max_chars=NAME_READ_CHARS), contacts)
+
+
+def senders_of(name: object, contacts: frozenset[str]) -> frozenset[str]:
+    """Return the keys by which the host may say in a text who sent it: what it calls somebody, and the contacts."""
+    called = [] if text_or_none(name) is None else [clean_text(name, max_chars=NAME_READ_CHARS)]
+    return sender_keys(called, contacts)
 
 
 def _key(given: object) -> str | None:

@@ -11,7 +11,7 @@ from hermes_memory.bootstrap.home import identity_policy, installation_secret
 from hermes_memory.domain.identity import HostIdentity, contact_keys, home_identity, may_write, resolve
 from hermes_memory.domain.model import Caller
 from hermes_memory.domain.sessions import SessionNames
-from hermes_memory.hermes.authors import name_without_keys
+from hermes_memory.hermes.authors import name_without_keys, senders_of
 from hermes_memory.hermes.host import read_settings, secret_reader
 from hermes_memory.hermes.host_values import text_or_none
 from hermes_memory.hermes.runtime import Runtime
@@ -37,6 +37,7 @@ def binding_of(runtime: Runtime, facts: Mapping[str, Any]) -> Binding:
         writes=may_write(text_or_none(facts.get("agent_context")), frozenset(runtime.settings.write_contexts)),
         speaker=name_without_keys(facts.get("user_name"), contacts),
         contacts=contacts,
+        senders=senders_of(facts.get("user_name"), contacts),
         parent=named(facts.get("parent_session_id")),
         visible_since=datetime.now(UTC),
         named=named,

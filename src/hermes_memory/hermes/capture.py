@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from hermes_memory.application.accept import Acceptor, Said
 from hermes_memory.application.preparing import LOOKED_BEYOND
 from hermes_memory.domain import transcript
 from hermes_memory.domain.model import Role
+from hermes_memory.domain.speakers import sender_spellings
 from hermes_memory.domain.transcript import Spoken
 from hermes_memory.hermes.authors import Author
 from hermes_memory.hermes.sessions import Binding
@@ -58,6 +59,8 @@ class Capture:
         self._accepted: OrderedDict[tuple[bytes, int], None] = OrderedDict()
         self._told: OrderedDict[bytes, int] = OrderedDict()
         self._agents: OrderedDict[bytes, None] = OrderedDict()
+        # Digests of the keys of authors: a transcript does not tell whose key stands in front of a message.
+        self._senders: OrderedDict[bytes, None] = OrderedDict()
 
     def exchange(
         self,
@@ -78,8 +81,11 @@ class Capture:
             SpoolFull: The spool has reached its bound.
             StoreUnavailable: The spool cannot be used for now.
         """
-        conversation = self._conversation(messages)
         spoke = author or Author(speaker=binding.speaker)
+        with self._lock:
+            for sender in spoke.senders:
+                _keep(self._senders, _of_session(binding, sender), None)
+        conversation = self._conversation(binding, messages)
         if spoke.is_agent:
             self.said_by_agent(binding, user)
         halves = (
@@ -95,13 +101,13 @@ class Capture:
             SpoolFull: The spool has reached its bound; what came before was accepted.
             StoreUnavailable: The spool cannot be used for now; what came before was accepted.
         """
-        said = [self._found(binding, one, self._author(binding, one)) for one in self._conversation(messages)]
+        said = [self._found(binding, one, self._author(binding, one)) for one in self._conversation(binding, messages)]
         for part in _packed(said):
             self._accept(binding, part)
 
     def said_by_agent(self, binding: Binding, message: object) -> None:
         """Note that another agent says this: a transcript does not tell who said what in the user's role."""
-        if words := transcript.words_of(Role.USER, message, max_chars=self._read_chars):
+        if words := self._words(binding, Role.USER, message):
             with self._lock:
                 _keep(self._agents, self._digest(binding, Role.USER, words), None)
 
@@ -111,18 +117,34 @@ class Capture:
         is_agent = bool(self._agents) and self._digest(binding, Role.USER, spoken.content) in self._agents
         return _AN_AGENT if is_agent else Author(speaker=binding.speaker)
 
-    def _conversation(self, messages: object) -> Sequence[Spoken]:
-        return transcript.said_in(messages, max_chars=self._max_chars, beyond=LOOKED_BEYOND) if messages else ()
+    def _conversation(self, binding: Binding, messages: object) -> Sequence[Spoken]:
+        if not messages:
+            return ()
+        is_key = self._tells_sender(binding)
+        return transcript.said_in(messages, max_chars=self._max_chars, beyond=LOOKED_BEYOND, is_key=is_key)
+
+    def _words(self, binding: Binding, role: Role, content: object) -> str:
+        return transcript.words_of(role, content, max_chars=self._read_chars, is_key=self._tells_sender(binding))
+
+    def _tells_sender(self, binding: Binding) -> Callable[[str], bool]:
+        """Return what tells whether a text in brackets is the key of somebody who sends texts in a session."""
+
+        def is_key(sender: str) -> bool:
+            spelt = sender_spellings(sender)
+            return not spelt.isdisjoint(binding.senders) or any(_of_session(binding, s) in self._senders for s in spelt)
+
+        return is_key
 
     def _half(
         self, binding: Binding, role: Role, content: object, conversation: Sequence[Spoken], author: Author
     ) -> _Message | None:
         """Return one half of an exchange, None when it says nothing."""
         if conversation:
-            found = transcript.find_said(conversation, role, content, max_chars=self._read_chars)
+            is_key = self._tells_sender(binding)
+            found = transcript.find_said(conversation, role, content, max_chars=self._read_chars, is_key=is_key)
             if found is not None:
                 return self._found(binding, found, author)
-        words = transcript.words_of(role, content, max_chars=self._read_chars)
+        words = self._words(binding, role, content)
         if not words:
             return None
         digest = self._digest(binding, role, words)
@@ -151,9 +173,13 @@ class Capture:
 
     def _digest(self, binding: Binding, role: Role, content: str) -> bytes:
         """Digest what makes a message the same one, its number among equal ones apart."""
-        told = transcript.told_apart(content, self._max_chars)
-        text = f"{binding.caller.session or ''}\x1f{role}\x1f{told}".encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(text, digest_size=16).digest()
+        return _of_session(binding, f"{role}\x1f{transcript.told_apart(content, self._max_chars)}")
+
+
+def _of_session(binding: Binding, text: str) -> bytes:
+    """Digest a text so that equal ones of two sessions differ."""
+    whole = f"{binding.caller.session or ''}\x1f{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 def _packed(said: Sequence[_Message]) -> Iterator[Sequence[_Message]]:

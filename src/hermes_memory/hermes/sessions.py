@@ -27,7 +27,8 @@ class Binding:
         files_caller: On whose behalf the home's own notebooks are kept.
         writes: Whether the agent's context may write.
         speaker: Name of the person, when the host knows it.
-        contacts: Keys of whom the talk is with. Personal data, which is kept nowhere.
+        contacts: Keys of whom the talk is with. Personal data, which is kept in memory alone.
+        senders: Keys by which the host may say who sent a text. Personal data likewise.
         parent: The session this one came from.
         visible_since: Turns said from then on are still in the agent's window.
         named: Gives sessions the names under which they are kept.
@@ -38,6 +39,7 @@ class Binding:
     writes: bool
     speaker: str | None = None
     contacts: frozenset[str] = field(default=frozenset(), repr=False)
+    senders: frozenset[str] = field(default=frozenset(), repr=False)
     parent: SessionId | None = None
     visible_since: datetime
     named: Callable[[object], SessionId | None] = session_name
