@@ -12,12 +12,14 @@ from hermes_memory.adapters.inmemory.archive import InMemoryArchive
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.archive_reading import snapshot
 from hermes_memory.adapters.postgres.archive_storing import PostgresArchive
+from hermes_memory.adapters.postgres.history_audit import histories, straying
 from hermes_memory.adapters.postgres.witness import PostgresWitness
 from hermes_memory.domain.archive import Archived, EmbeddingModel
+from hermes_memory.domain.chain import verify
 from hermes_memory.domain.model import Theme
 from hermes_memory.domain.operations import ById, row_id
-from hermes_memory.testing.archive_contract import ArchiveContract, ArchiveUnderTest
-from hermes_memory.testing.making import DESK, SALES_DESK, add, remove
+from hermes_memory.testing.archive_contract import LAUNCH, ArchiveContract, ArchiveUnderTest, entry
+from hermes_memory.testing.making import DESK, SALES_DESK, add, by_content, remove, replace
 from hermes_memory.testing.witness_contract import WitnessContract, WitnessUnderTest
 from tests.support.postgres_store import ANALYZE, Installation
 
@@ -84,3 +86,15 @@ async def test_an_entry_that_was_forgotten_is_known_as_long_as_its_history_is(te
 
     assert {operation: outcome.row for operation, outcome in known.items()} == {forgotten.stamp.operation: row}
     assert elsewhere == {}
+
+
+async def test_the_history_of_a_twin_that_gave_way_is_no_flaw_once_the_other_one_is_replaced(
+    template: Installation,
+) -> None:
+    async with template.copy() as place, place.store() as store, administrator(place.admin_dsn) as opened:
+        await store.delivery.apply([add("launch on 3 May")])
+        await PostgresArchive(opened, analyze=ANALYZE).store([LAUNCH, entry("launch on 3 May", 1)], vectors=False)
+        await store.delivery.apply([replace(by_content("launch on 3 May"), "launch on 9 May")])
+
+        assert [flaw async for flaw in straying(opened)] == []
+        assert [flaw async for each in histories(opened) for flaw in verify(*each, [])] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 from uuid import UUID
@@ -177,10 +177,32 @@ def archived_kind(record: Archived) -> str:
 
 def tells(last: ArchivedChange, entry: ArchivedEntry) -> bool:
     """Tell whether the last change of an entry says what it is."""
-    if last.change == "removed" or last.merged_into is not None or last.erasure is not None:
+    if not stands(last):
         return False
     return (last.subject, *_stamp(last), last.after, last.at) == (
         *(entry.subject, *_stamp(entry), entry.content, entry.updated_at),
+    )
+
+
+def stands(last: ArchivedChange) -> bool:
+    """Tell whether an entry is there, and has a text that is known, by its last change."""
+    return last.change != "removed" and last.merged_into is None and last.erasure is None
+
+
+def merged(last: ArchivedChange, twin: ArchivedEntry, *, change: UUID, recorded_at: datetime) -> ArchivedChange:
+    """Return the change by which an entry that did not come in gave way to its twin, which was there before."""
+    return replace(
+        added(twin, change=change, recorded_at=recorded_at),
+        row=last.row,
+        change="replaced",
+        before=last.after,
+        origin="import",
+        tool=None,
+        session=None,
+        operation=change,
+        at=recorded_at,
+        metadata=None,
+        merged_into=twin.id,
     )
 
 

@@ -64,7 +64,8 @@ class Archive(Protocol):
         role and occurrence, is there. Turns take their position, or the next one when that is taken. One that its
         session has forgotten counts as there; what stands in a session is not forgotten because an archive says so.
         An entry that is new, and is not what its last change says, gets a change that says so: it was added, now. So
-        its history is handed in before it.
+        its history is handed in before it. One that equals another entry, and is there by its last change, gets a
+        change that says that it was merged into that one, now.
         A turn's vectors hold words of the turn before: they are left out where the text right before it is not the one
         that it `follows`, and where it tells of none and is not the first.
 

@@ -18,6 +18,7 @@ from hermes_memory.domain.archive import (
     ArchivedTheme,
     ArchivedTurn,
     added,
+    merged,
 )
 from hermes_memory.domain.forgotten import MARK_BYTES, forgotten_mark
 from hermes_memory.domain.model import NO_METADATA, Subject, Theme
@@ -211,6 +212,22 @@ class ArchiveContract:
             added(hers, change=came[0].id, recorded_at=came[0].recorded_at),
             added(entry("tea is green", 3), change=came[1].id, recorded_at=came[1].recorded_at),
         ]
+
+    async def test_the_history_of_an_entry_that_equals_another_one_ends_with_that_one(
+        self, kept: ArchiveUnderTest
+    ) -> None:
+        twin, other = entry("launch on 3 May", 2), entry("launch on 3 May", 4)
+        gone = replace(LAUNCH, id=_uuid(603), row=other.id, change="removed", before="launch on 3 May", after=None)
+        await kept.archive.store([twin], vectors=False)
+        told: list[Archived] = [LAUNCH, gone, entry("launch on 3 May", 1), other, entry("launch on 3 May", 3)]
+        for _ in range(2):
+            await kept.archive.store(told, vectors=False)
+        changes = [each for each in await kept.told(MARKETING, False) if isinstance(each, ArchivedChange)]
+        last = next(each for each in changes if each.merged_into)
+
+        assert last == merged(LAUNCH, twin, change=last.id, recorded_at=last.recorded_at)
+        assert last.row == LAUNCH.row
+        assert len(changes) == 4
 
     async def test_what_is_told_twice_at_once_is_stored_once_as_it_was_told_first(self, kept: ArchiveUnderTest) -> None:
         twice: list[Archived] = [

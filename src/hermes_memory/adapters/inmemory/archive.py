@@ -21,6 +21,8 @@ from hermes_memory.domain.archive import (
     EmbeddingModel,
     added,
     archived_kind,
+    merged,
+    stands,
     tells,
 )
 from hermes_memory.domain.forgotten import forgotten_mark, marks, marks_besides
@@ -109,14 +111,20 @@ class InMemoryArchive:
         return _NEW if there is None else _KNOWN
 
     def _entry(self, record: ArchivedEntry) -> str:
-        became = self._keep(record, [e for e in self._of(ArchivedEntry) if _same_entry(e, record)])
+        there = (ArchivedEntry, (record.theme, record.id)) in self._kept
+        equal = [e for e in self._of(ArchivedEntry) if _same_entry(e, record)]
+        became = self._keep(record, equal)
         changes = [each for each in self._kept.values() if isinstance(each, ArchivedChange)]
         mine = [each for each in changes if (each.theme, each.row) == (record.theme, record.id)]
         last = max(mine, key=lambda change: change.recorded_at, default=None)
         if became == _NEW and not (last and tells(last, record)):
-            change = added(record, change=uuid4(), recorded_at=self.now())
-            self._kept[ArchivedChange, (record.theme, record.subject, change.id)] = change
+            self._note(added(record, change=uuid4(), recorded_at=self.now()))
+        elif equal and not there and last and stands(last):
+            self._note(merged(last, equal[0], change=uuid4(), recorded_at=self.now()))
         return became
+
+    def _note(self, change: ArchivedChange) -> None:
+        self._kept[ArchivedChange, (change.theme, change.subject, change.id)] = change
 
     def _keep(self, record: Text, equal: Collection[Text]) -> str:
         """Keep a row unless it, or an equal one, is there."""

@@ -65,6 +65,29 @@ select $1, n.subject, n.id, n.row_id, n.operation, 'added', n.target, n.content,
                     e.operation))
         offset 0) n"""
 
+# One whose text another one has already does not come in: its history, which did, ends with that one.
+MERGE: Final[LiteralString] = """
+insert into hermes_memory.history
+  (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, at, said_at,
+   recorded_at, merged_into, salt, row_hash)
+select $1, $2, n.id, n.row_id, n.id, 'replaced', n.target, n.before, n.after, 'import', n.now, n.said_at, n.now, n.twin,
+       n.salt,
+       sha256(n.salt || convert_to(hermes_memory.change_form(
+         $1, $2, n.id, n.row_id, n.id, 'replaced', n.target, n.before, n.after, 'import', null, null, null, n.now,
+         n.said_at, n.now, null, n.twin), 'UTF8'))
+  from (select u.id as row_id, e.target, l.new_content as before, e.content as after, e.said_at, e.id as twin,
+               clock_timestamp() as now, gen_random_uuid() as id, uuid_send(gen_random_uuid()) as salt
+          from unnest($3::uuid[], $4::text[], $5::bytea[]) as u(id, target, hash)
+          join hermes_memory.memory_entries e
+            on e.agent_identity = $1 and e.subject = $2 and e.target = u.target and e.content_hash = u.hash
+               and e.id <> u.id
+         cross join lateral (
+               select h.* from hermes_memory.history h
+                where h.row_id = u.id and h.agent_identity = $1 and h.change <> 'erased'
+                order by h.recorded_at desc, h.id limit 1) l
+         where l.erasure is null and l.change <> 'removed' and l.merged_into is null
+        offset 0) n"""
+
 # The text itself is hashed, not its stored hash compared.
 PRESENT: Final[LiteralString] = """
 select u.n from unnest($3::text[], $4::bytea[]) with ordinality as u(target, hash, n)
@@ -94,6 +117,9 @@ async def store_entries(
         keys |= {row["id"]: row["lex_key"] for row in await transaction.fetch(ADD, theme, subject, *part)}
     new = [entry for entry in fresh if entry.id in keys]
     await transaction.execute(TELL, theme, [entry.id for entry in new])
+    twins = [(entry.id, entry.target, content_hash(entry.content)) for entry in fresh if entry.id not in keys]
+    if twins:
+        await transaction.execute(MERGE, theme, subject, *map(list, zip(*twins, strict=True)))
     await lexicon.append(
         transaction, theme, subject, [(each.target, words[each.id].under(keys[each.id])) for each in new]
     )
