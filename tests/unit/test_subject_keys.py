@@ -17,6 +17,16 @@ SECRET = b"s" * 32
         *("agent:main:telegram:dm:*", "agent:main:telegram:group:%", "telegram:[0-9]+", "sms:+1555%", "*@example.org"),
         *("agent:main:telegram:dm:12345:*", "telegram:(1|2)", "telegram:^1", "sms:+1555\\d", "telegram:.+", "sms:1.+"),
         *("telegram:１２*", "agent:main:telegram:dm:1234？", "%@example.org", "signal:{group}"),
+        *(
+            "irc:*",
+            "irc:bob?",
+            "irc:bob%",
+            "agent:main:irc:dm:*",
+            "xmpp:%@x.org",
+            "xmpp:bob@x.org/%",
+            "bob%@example.org",
+        ),
+        *("%bob@example.org", "telegram:12|34", "agent:main:telegram:dm:[work]", "slack:irc|bob"),
     ],
 )
 def test_a_key_with_the_characters_of_a_pattern_names_nobody_and_is_told_why(key: str) -> None:
@@ -50,6 +60,13 @@ def test_what_names_nobody_is_refused(key: str) -> None:
         *("agent:main:telegram:dm:12345", "agent:main:telegram:supergroup:-100123", "sms:+1 (555) 010-0199"),
         *("bob+tea@example.org", "agent:main:matrix:dm:@ana:example.org", "agent:main:signal:group:abc+/123=="),
         *("agent:main:dingtalk:dm:$:LWCP_v1:$abc12", "agent:main:bluebubbles:dm:iMessage;-;+15550100199"),
+        *(
+            "agent:main:irc:dm:ana[work]",
+            "agent:main:irc:dm:bob|away",
+            "agent:main:irc:dm:{ana}^\\",
+            "bob%corp@example.org",
+        ),
+        *("agent:main:xmpp:dm:bob@x.org/[ph]",),
     ],
 )
 def test_an_ordinary_key_names_whom_its_conversation_is_kept_under(key: str) -> None:
@@ -57,6 +74,17 @@ def test_an_ordinary_key_names_whom_its_conversation_is_kept_under(key: str) -> 
 
     assert subject_of_key(SECRET, key) == identity.subject
     assert identity.subject is not None
+
+
+@pytest.mark.parametrize("nickname", ["bob|away", "[ana]", "ana^", "{ana}", "ana\\work", "ana`"])
+def test_a_nickname_names_whom_its_conversation_is_kept_under_whatever_its_letters(nickname: str) -> None:
+    host = HostIdentity(platform="irc", user_id=nickname, chat_type="dm")
+
+    assert subject_of_key(SECRET, f"irc:{nickname}") == resolve(host, IdentityPolicy(), SECRET).subject
+
+
+def test_a_device_of_an_address_is_the_same_person_whatever_its_letters() -> None:
+    assert subject_of_key(SECRET, "xmpp:bob@x.org/[ph]") == subject_of_key(SECRET, "xmpp:bob@x.org")
 
 
 def test_contacts_whose_ids_begin_with_signs_are_told_apart() -> None:

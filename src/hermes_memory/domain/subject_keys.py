@@ -14,12 +14,17 @@ from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.platforms import platform_name
 from hermes_memory.domain.subjects import subject_for
 
-_PATTERN: Final = re.compile(r"[*%?\[\]{}|^\\]|\.\+(?!\w)")
-"""What patterns are made of, and keys are not. A key that looks like one would be taken for many, and is nobody's."""
+_PATTERN: Final = re.compile(r"[*?]|%(?!(?<=\w%)\w[\w.+%'-]{0,63}@)|\.\+(?!\w)")
+"""What patterns are made of, and keys are not, but for a percent sign within an address. A key that looks like a
+pattern would be taken for many, and is nobody's."""
+_BRACKETS: Final = re.compile(r"[\[\]{}|^\\]")
+"""Signs of patterns that are letters in nicknames."""
+_NICKNAMES: Final = frozenset({"irc", "xmpp"})
+"""Platforms on which people choose what they are called by, with such signs."""
 _UNKNOWN: Final = (
     "this key names nobody: give the host's session key with the id in it, PLATFORM:CONTACT as in telegram:12345, an "
     "address, or the 64 hexadecimal digits of a subject. A key names one person or group: no character of a pattern, "
-    "as *, %, ? or a bracket, may be in it"
+    "as *, %, ? or, but in a nickname, a bracket, may be in it"
 )
 
 
@@ -56,16 +61,23 @@ def named_by_key(secret: bytes, key: str) -> Named:
     if _PATTERN.search(flatten(given)):
         raise InvalidInput(_UNKNOWN, field="subject")
     if contact := recognise(given):
+        _require_nickname(contact.platform, given)
         _require_id(contact.key)
         return Named(subject=subject_for(secret, contact.kind, contact.platform, contact.key), kind=contact.kind)
     platform, colon, name = given.partition(":")
     known, folded = platform_name(platform), fold_name(name)
     if not colon or not known or not folded:
         raise InvalidInput(_UNKNOWN, field="subject")
+    _require_nickname(known, given)
     contact_id = contact_name(known, folded)
     _require_id(contact_id)
     subject = subject_for(secret, ContactKind.PERSON, known, contact_id)
     return Named(subject=subject, kind=ContactKind.PERSON)
+
+
+def _require_nickname(platform: str, key: str) -> None:
+    if platform not in _NICKNAMES and _BRACKETS.search(flatten(key)):
+        raise InvalidInput(_UNKNOWN, field="subject")
 
 
 def _require_id(contact: str) -> None:
