@@ -160,6 +160,22 @@ async def test_a_line_that_the_host_never_told_of_stays_out(
     assert await everybodys(database) == [OURS]
 
 
+async def test_lines_that_nobody_told_of_are_counted_for_whoever_looks_after_the_memory(
+    new_agent: NewAgent, served: Path, typed: Command
+) -> None:
+    ana = start(new_agent, "s1", **ANA)
+    ana.write_notebook("USER.md", LINE)
+    next_turn(ana)
+    ana.provider.shutdown()
+    stats, document, doctor = [
+        await asyncio.to_thread(typed, *verb) for verb in (["stats"], ["stats", "--json"], ["doctor"])
+    ]
+
+    assert "notebooks  1 lines came in talk with somebody" in stats.out
+    assert document.document["held_lines"] == 1
+    assert "hermes-memory add" in next(line for line in doctor.out.splitlines() if line.split()[1] == "notebooks")
+
+
 async def test_a_process_without_anybody_waits_for_the_word_of_the_one_with_somebody(
     new_agent: NewAgent, served: Path, database: Installation
 ) -> None:

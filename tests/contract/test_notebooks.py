@@ -76,19 +76,19 @@ class TestNotebookFiles(NotebooksContract):
     def test_all_readers_of_a_home_know_the_same(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         other, late = (NotebookFiles(tmp_path, identity=HomeId("home")) for _ in range(2))
         self.write(notebooks, Target.MEMORY, "one")
-        first = other.shared()
+        first = other.standing().shared
         notebooks.subject_comes()
         other.subject_comes()
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
         other.told(["three"], private=True)
         notebooks.subjects_leave()
-        meanwhile = [reader.shared() for reader in (notebooks, other, late)]
+        meanwhile = [reader.standing().shared for reader in (notebooks, other, late)]
         other.subjects_leave()
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree\n§\nfour")
 
         assert first == {"one"}
         assert meanwhile == [{"one"}] * 3
-        assert [reader.shared() for reader in (notebooks, other, late)] == [{"one", "four"}] * 3
+        assert [reader.standing().shared for reader in (notebooks, other, late)] == [{"one", "four"}] * 3
 
     def test_what_came_before_a_process_with_somebody_died_stays_out(
         self, tmp_path: Path, notebooks: NotebookFiles
@@ -96,15 +96,15 @@ class TestNotebookFiles(NotebooksContract):
         self.write(notebooks, Target.MEMORY, "one")
         with _visited(tmp_path) as process:
             self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
-            meanwhile = notebooks.shared()
+            meanwhile = notebooks.standing().shared
             process.kill()
             process.wait()
-        afterwards = [notebooks.shared(), NotebookFiles(tmp_path, identity=HomeId("home")).shared()]
+        afterwards = [notebooks.standing().shared, NotebookFiles(tmp_path, identity=HomeId("home")).standing().shared]
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
 
         assert meanwhile == {"one"}
         assert afterwards == [{"one"}] * 2
-        assert notebooks.shared() == {"one", "three"}
+        assert notebooks.standing().shared == {"one", "three"}
 
     def test_a_note_that_is_taken_away_while_somebody_is_here_makes_nothing_everybodys(
         self, tmp_path: Path, notebooks: NotebookFiles
@@ -112,14 +112,14 @@ class TestNotebookFiles(NotebooksContract):
         notebooks.subject_comes()
         self.write(notebooks, Target.MEMORY, "one")
         (tmp_path / LINES).unlink()
-        without = notebooks.shared()
+        without = notebooks.standing().shared
         notebooks.subject_comes()
-        again = [notebooks.shared(), NotebookFiles(tmp_path, identity=HomeId("home")).shared()]
+        again = [notebooks.standing().shared, NotebookFiles(tmp_path, identity=HomeId("home")).standing().shared]
         notebooks.subjects_leave()
 
         assert without == frozenset()
         assert again == [frozenset()] * 2
-        assert notebooks.shared() == frozenset()
+        assert notebooks.standing().shared == frozenset()
 
     @pytest.mark.parametrize("damage", ["", "no key\n", "00ff\n-x\n", "\n\n"])
     def test_a_damaged_note_makes_nothing_everybodys(
@@ -129,7 +129,7 @@ class TestNotebookFiles(NotebooksContract):
         notebooks.subject_comes()
         notebooks.subjects_leave()
         (tmp_path / LINES).write_text(damage, encoding="utf-8")
-        shared = notebooks.shared()
+        shared = notebooks.standing().shared
         notebooks.told(["one"], private=True)
         notebooks.subject_comes()
 
@@ -143,7 +143,9 @@ class TestNotebookFiles(NotebooksContract):
             note.write("\n-0123")
         notebooks.told(["two"], private=True)
 
-        assert notebooks.shared() == NotebookFiles(tmp_path, identity=HomeId("home")).shared() == {"three"}
+        readers = (notebooks, NotebookFiles(tmp_path, identity=HomeId("home")))
+
+        assert [reader.standing().shared for reader in readers] == [{"three"}] * 2
 
     def test_a_notebook_that_cannot_be_read_when_somebody_leaves_is_judged_when_it_can(
         self, tmp_path: Path, notebooks: NotebookFiles
@@ -153,13 +155,13 @@ class TestNotebookFiles(NotebooksContract):
         notebooks.subjects_leave()
         self.write(notebooks, Target.MEMORY, "one")
 
-        assert notebooks.shared() == frozenset()
+        assert notebooks.standing().shared == frozenset()
 
     def test_a_note_that_is_open_to_others_is_closed_to_them(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         notebooks.told(["one"], private=True)
         made = (tmp_path / LINES).stat().st_mode & 0o777
         (tmp_path / LINES).chmod(0o644)
-        notebooks.shared()
+        notebooks.standing()
 
         assert made == (tmp_path / LINES).stat().st_mode & 0o777 == 0o600
 
@@ -185,7 +187,7 @@ class TestNotebookFiles(NotebooksContract):
         notebooks.told(["one"], private=False)
         notebooks.subjects_leave()
 
-        assert notebooks.shared() == {"one"}
+        assert notebooks.standing().shared == {"one"}
         assert not (tmp_path / LINES).exists()
 
 

@@ -221,6 +221,7 @@ class InProcess:
                 self.queue,
                 leadership=self.leadership,
                 tally=self.tally,
+                mirror=self.mirror,
                 health=self.health,
                 store_breaker=self.store_breaker,
                 embed_breaker=self.embed_breaker,

@@ -179,6 +179,42 @@ async def test_what_comes_while_somebody_is_here_waits_for_the_word_of_the_host(
     assert await bench.copies() == await bench.copies(SALES_DESK) == {"One", "Two"}
 
 
+async def test_a_line_that_is_corrected_while_somebody_is_here_stays_known_as_long_as_its_correction_is_held(
+    bench: Bench,
+) -> None:
+    bench.write("Launch on 3 May", "Staging uses port 5433")
+    bench.write("Prefers tea", target=Target.USER)
+    await bench.reconcile()
+    bench.mirror.subject_comes()
+    bench.write("Launch on 9 May")
+    bench.write(target=Target.USER)
+    meanwhile = await bench.reconcile()
+    bench.mirror.subjects_leave()
+    afterwards = await bench.reconcile()
+    kept = await bench.copies()
+    held = bench.mirror.held()
+    bench.write()
+    await bench.reconcile()
+
+    assert (meanwhile, afterwards, held) == (1, 0, 1)
+    assert kept == {"Launch on 3 May", "Staging uses port 5433"}
+    assert await bench.copies() == set()
+    assert bench.mirror.held() == 0
+
+
+async def test_a_line_that_was_told_of_as_somebodys_own_keeps_no_copy_that_is_gone(bench: Bench) -> None:
+    bench.write("Launch on 3 May")
+    await bench.reconcile()
+    bench.mirror.subject_comes()
+    bench.mirror.added(DESK_WITH_ANA, Target.MEMORY, "Ana is ill")
+    bench.spool.done([item.operation.stamp.operation for item in bench.spool.due(10)])
+    bench.write("Ana is ill")
+    await bench.reconcile()
+
+    assert await bench.copies() == set()
+    assert bench.mirror.held() == 0
+
+
 async def test_a_person_loses_what_is_gone_and_is_given_nothing_of_others(bench: Bench) -> None:
     await bench.hold(add("Ana is ill", DESK_WITH_ANA, source=HOME))
     bench.write("Staging uses port 5433")

@@ -130,7 +130,7 @@ def test_a_process_that_ends_in_order_says_that_nobody_is_there_though_a_share_w
     (home / "memories").mkdir(exist_ok=True)
     (home / "memories" / "USER.md").write_text("prefers tea", encoding="utf-8")
 
-    assert NotebookFiles(home, identity=HomeId("home")).shared() == {"prefers tea"}
+    assert NotebookFiles(home, identity=HomeId("home")).standing().shared == {"prefers tea"}
 
 
 def test_agents_that_start_at_once_share_one_runtime(take: Take) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from hermes_memory.adapters.notebook_lines import FileNotebookLines
 from hermes_memory.domain.model import HomeId, Target
 from hermes_memory.domain.notebook import FILE_NAMES, parse
+from hermes_memory.domain.notebook_lines import Standing
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class NotebookFiles:
         self._home = home
         self._identity = identity
         self._lines = FileNotebookLines(home / LINES, self._written)
-        self._shared: tuple[object, frozenset[str]] | None = None
+        self._standing: tuple[object, Standing] | None = None
 
     @property
     def home(self) -> HomeId:
@@ -68,12 +69,12 @@ class NotebookFiles:
         """Note that there is no session with a subject here any more."""
         self._lines.leave()
 
-    def shared(self) -> frozenset[str]:
-        """Return the entries that are everybody's. What was found is kept until a file or the note of it changes."""
+    def standing(self) -> Standing:
+        """Return whose the entries are. What was found is kept until a file or the note of it changes."""
         state = self.fingerprint(), self._lines.state()
-        known = self._shared
+        known = self._standing
         if known is None or known[0] != state:
-            self._shared = known = state, self._lines.shared()
+            self._standing = known = state, self._lines.standing()
         return known[1]
 
     def _written(self) -> tuple[list[str], bool]:

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from hermes_memory.adapters.brief_lock import lock_briefly
 from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others, make_private
 from hermes_memory.adapters.spool.files import sync_directory
-from hermes_memory.domain.notebook_lines import PRIVATE, VISITED, KnownLines, spelling
+from hermes_memory.domain.notebook_lines import HELD, VISITED, KnownLines, Standing, spelling
 
 logger = logging.getLogger(__name__)
 
@@ -81,12 +81,12 @@ class FileNotebookLines:
                 if descriptor is not None and _alone(descriptor):
                     self._settle(descriptor)
 
-    def shared(self) -> frozenset[str]:
-        """Return the lines that are there and may be copied for everyone."""
-        found: frozenset[str] = frozenset()
+    def standing(self) -> Standing:
+        """Return whose the lines are that are there."""
+        found: list[Standing] = []
         with self._using(), self._opened() as descriptor:
-            found |= self._shared(descriptor)
-        return found
+            found.append(self._standing(descriptor))
+        return found[0] if found else self._unknown()
 
     def state(self) -> tuple[int, int] | None:
         """Return a value that changes when something is noted."""
@@ -96,19 +96,23 @@ class FileNotebookLines:
             return None
         return found.st_ino, found.st_size
 
-    def _shared(self, descriptor: int | None) -> frozenset[str]:
+    def _unknown(self) -> Standing:
+        lines, _ = self._written()
+        return Standing(held=frozenset(lines))
+
+    def _standing(self, descriptor: int | None) -> Standing:
         if descriptor is None:
             lines, _ = self._written()
             # Whoever comes says so before they write: what was read before that is none of theirs.
-            return frozenset() if self._path.exists() or self._staying is not None else frozenset(lines)
+            noted = self._path.exists() or self._staying is not None
+            return self._unknown() if noted else Standing(shared=frozenset(lines))
         if self._known.visited and self._staying is None and _alone(descriptor):
             self._settle(descriptor)
         visited = self._known.visited
         lines, _ = self._written()
         self._follow(descriptor)
         alone = not (visited or self._known.visited or self._staying is not None)
-        shared = self._known.shared(self._names(lines), alone=alone)
-        return frozenset(line for line, everybodys in zip(lines, shared, strict=True) if everybodys)
+        return Standing.of(lines, self._known.kinds(self._names(lines), alone=alone))
 
     def _stay(self, descriptor: int) -> None:
         if self._staying is not None:  # somebody took the file away meanwhile, and what it said
@@ -137,7 +141,7 @@ class FileNotebookLines:
         lines, whole = self._written()
         records = self._known.settled(self._names(lines), whole=whole)
         self._add(descriptor, records)
-        if held := sum(record.startswith(PRIVATE) for record in records):
+        if held := sum(record.startswith(HELD) for record in records):
             facts = {"action": "notebook.held", "lines": held}
             logger.info("lines of the notebooks came in talk with somebody and stay out of the memory", extra=facts)
 

@@ -124,6 +124,10 @@ class Mirror:
         """Return what the host's prompt shows of the notebooks anyway."""
         return frozenset(text for texts in self.written().values() for text in texts)
 
+    def held(self) -> int:
+        """Count the entries that nobody told of, and that stay out because they may be somebody's."""
+        return len(self._notebooks.standing().held)
+
     def fingerprint(self) -> str:
         """Return a value that changes when one of the files does."""
         return self._notebooks.fingerprint()
@@ -140,7 +144,8 @@ class Mirror:
         """Compare the files as they are now with the stored copies; accept the writes that are missing, count them.
 
         A caller with a subject only loses copies that are gone from the file: what else it holds is not its own. One
-        without is given what is everybody's; whose a line is, the notebooks know better than what is stored of it.
+        without is given what is everybody's; whose a line is, the notebooks know better than what is stored of it. It
+        loses nothing of a file that holds a line of which nobody told: that may be what has replaced the copy.
 
         Args:
             stored: The caller's copies, read before this call.
@@ -168,21 +173,24 @@ class Mirror:
             copies = {entry.content: entry for entry in stored if entry.target is target}
             hidden = {text for kind, text in private if kind is target}
             found = difference(written=written, stored=copies, private=hidden)
-            for text in found.remove:
-                if (target, text) not in done:
-                    yield (target, text), partial(self._take_out, caller, copies[text])
-            if caller.subject is not None or not found.add:
-                continue
-            shared = self._shared(target)
+            shared, held = self._standing(target) if caller.subject is None and found.add else (set(), set())
+            if held.isdisjoint(found.add):
+                for text in found.remove:
+                    if (target, text) not in done:
+                        yield (target, text), partial(self._take_out, caller, copies[text])
             for text in found.add:
                 if text in shared and (target, text) not in done:
                     yield (target, text), partial(self._put_in, caller, target, text)
 
-    def _shared(self, target: Target) -> set[str]:
-        """Return the entries that are everybody's, in the form in which they would be stored."""
-        shared, entries = self._notebooks.shared(), self._entries.get(target, {})
-        own = {text for entry, text in entries.items() if text and entry not in shared}
-        return {text for entry, text in entries.items() if text and entry in shared} - own
+    def _standing(self, target: Target) -> tuple[set[str], set[str]]:
+        """Return what is everybody's and what is held to be somebody's, in the form in which it would be stored."""
+        standing, entries = self._notebooks.standing(), self._entries.get(target, {})
+        texts = [(entry, text) for entry, text in entries.items() if text]
+        own = {text for entry, text in texts if entry not in standing.shared}
+        return (
+            {text for entry, text in texts if entry in standing.shared} - own,
+            {text for entry, text in texts if entry in standing.held},
+        )
 
     def _note(self, caller: Caller, content: object) -> None:
         self._notebooks.told(parse(str(content)), private=caller.subject is not None)

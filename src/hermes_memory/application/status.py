@@ -12,6 +12,7 @@ from hermes_memory.application.breaker import Breaker
 from hermes_memory.application.deliver import Deliverer
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.health import Health, Trouble
+from hermes_memory.application.mirror import Mirror
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
@@ -35,6 +36,7 @@ class Status:
         store_problem: Why not, None when it could.
         rows: Stored rows by kind, empty when the store could not be asked or counting takes too long.
         secrets: Secrets that this home kept out, ever.
+        held_lines: Lines of the notebooks that stay out because nobody told whose they are.
         leads: Whether this process is the one that delivers for its home.
         leader: The process that does, 0 when it is not known which, None when none does.
         delivered, buried: Writes that this process delivered, or set aside, since it opened the memory.
@@ -50,6 +52,7 @@ class Status:
     at: datetime
     spool: SpoolStatus
     secrets: SecretTotals
+    held_lines: int
     leads: bool
     leader: int | None
     delivered: int
@@ -83,6 +86,7 @@ class StatusReporter:
         *,
         leadership: Leadership,
         tally: SecretTally,
+        mirror: Mirror,
         health: Health,
         store_breaker: Breaker,
         embed_breaker: Breaker,
@@ -94,6 +98,7 @@ class StatusReporter:
         self._queue = queue
         self._leadership = leadership
         self._tally = tally
+        self._mirror = mirror
         self._health = health
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
@@ -132,6 +137,7 @@ class StatusReporter:
             at=datetime.now(UTC),
             spool=await self._spool.status(),
             secrets=await self._spool.call(self._tally.totals),
+            held_lines=await self._spool.call(self._mirror.held),
             leads=self._deliverer.leads,
             leader=await self._spool.call(self._leadership.leader),
             delivered=self._deliverer.counts.delivered,

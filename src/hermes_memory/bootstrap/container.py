@@ -288,6 +288,7 @@ class Container:
             self.queue,
             leadership=local.leadership,
             tally=local.tally,
+            mirror=local.mirror,
             health=self.health,
             store_breaker=self.store_breaker,
             embed_breaker=self.embed_breaker,

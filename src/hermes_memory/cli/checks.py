@@ -16,6 +16,7 @@ from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.cli.generation_lines import advice_on, standing_line
 from hermes_memory.cli.history_checks import history_finding
 from hermes_memory.cli.mode_checks import mode_findings
+from hermes_memory.cli.notebook_lines import held_line
 from hermes_memory.cli.shim_checks import shim_finding
 from hermes_memory.cli.spool_checks import other_spools, spool_findings
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
@@ -89,6 +90,8 @@ async def _memory(memory: Memory, settings: Settings, wait: float) -> AsyncItera
     status = await memory.status(unanswered=str(problem) if problem else None)
     for finding in spool_findings(status):
         yield finding
+    if status.held_lines and settings.reconcile_files:
+        yield _warning("notebooks", held_line(status.held_lines))
     if problem is not None:
         down = isinstance(problem, StoreUnavailable)
         yield Finding(check="database", level=Level.ERROR, message=str(problem), down=down)

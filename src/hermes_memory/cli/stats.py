@@ -11,6 +11,7 @@ from hermes_memory.application.status import Status
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, wait_option, with_memory
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
 from hermes_memory.cli.generation_lines import standing_line
+from hermes_memory.cli.notebook_lines import held_line
 from hermes_memory.cli.spool_lines import age_of, leader_line, totals_line
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.secrets import SecretTotals
@@ -56,6 +57,8 @@ def _lines(status: Status) -> Iterator[str]:
     )
     yield totals_line(spool)
     yield from _secrets(status.secrets)
+    if status.held_lines:
+        yield f"notebooks  {held_line(status.held_lines)}"
     yield f"leader     {leader_line(status.leader, leads=status.leads)}"
     yield f"database   {status.installation.server if status.installation else status.store_problem}"
     for standing in status.generations:

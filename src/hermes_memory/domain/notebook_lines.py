@@ -9,10 +9,13 @@ session was there may be somebody's, and is held to be.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 PRIVATE: Final = "-"
 SHARED: Final = "+"
+HELD: Final = "?"
+"""It came while somebody's session was there, and nobody told whose it is."""
 VISITED: Final = "*"
 """Somebody's session is there from now on."""
 SETTLED: Final = "."
@@ -28,11 +31,33 @@ def spelling(line: str) -> str:
     return " ".join(line.split()).casefold()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Whose the lines are that are there. Those that are in neither were told of as somebody's.
+
+    Attributes:
+        shared: They may be copied for everyone.
+        held: They may be somebody's, or everybody's: nobody told of them.
+    """
+
+    shared: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, lines: Sequence[str], kinds: Sequence[str]) -> Standing:
+        """Part lines by what is known of each."""
+        found = list(zip(lines, kinds, strict=True))
+        return cls(
+            shared=frozenset(line for line, kind in found if kind == SHARED),
+            held=frozenset(line for line, kind in found if kind == HELD),
+        )
+
+
 class KnownLines:
     """What the records of one home, in their order, say of its lines. A line goes by a name that is no text of it."""
 
     def __init__(self) -> None:
-        self._private: dict[str, bool] = {}
+        self._kinds: dict[str, str] = {}
         self._visited = False
 
     @property
@@ -44,17 +69,17 @@ class KnownLines:
         """Follow a record. One that makes no sense says nothing."""
         kind, name = record[:1], record[1:]
         if kind == PRIVATE and name:
-            self._private[name] = True
-        elif kind == SHARED and name:
-            self._private.setdefault(name, False)
+            self._kinds[name] = PRIVATE
+        elif kind in {SHARED, HELD} and name:
+            self._kinds.setdefault(name, kind)
         elif record in {VISITED, SETTLED}:
             self._visited = record == VISITED
 
     def told(self, names: Iterable[str], *, private: bool) -> list[str]:
         """Return the records that say whose these lines are, without those that would say nothing new."""
+        stay = {PRIVATE} if private else {PRIVATE, SHARED, HELD}
         kind = PRIVATE if private else SHARED
-        told = dict.fromkeys(names)
-        return [kind + name for name in told if self._private.get(name) not in {True, private}]
+        return [kind + name for name in dict.fromkeys(names) if self._kinds.get(name) not in stay]
 
     def settled(self, names: Collection[str], *, whole: bool) -> list[str]:
         """Return the records that say of all lines that are there whose they are, once no such session is there.
@@ -63,14 +88,16 @@ class KnownLines:
             names: The lines that are there.
             whole: These are all of them. Otherwise others may have come, too.
         """
-        unknown = self.told((name for name in names if name not in self._private), private=self._visited)
+        kind = HELD if self._visited else SHARED
+        unknown = [kind + name for name in dict.fromkeys(names) if name not in self._kinds]
         return [*unknown, SETTLED] if self._visited and whole else unknown
 
-    def shared(self, names: Sequence[str], *, alone: bool) -> list[bool]:
-        """Tell of each line whether it may be copied for everyone.
+    def kinds(self, names: Sequence[str], *, alone: bool) -> list[str]:
+        """Tell of each line whether it may be copied for everyone, is somebody's, or is held to be.
 
         Args:
             names: The lines.
             alone: Nobody's session is there, nor was since all lines were known.
         """
-        return [not self._private.get(name, not alone) for name in names]
+        unknown = SHARED if alone else HELD
+        return [self._kinds.get(name, unknown) for name in names]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from hermes_memory.domain.model import HomeId, Target
+from hermes_memory.domain.notebook_lines import Standing
 
 
 class Notebooks(Protocol):
@@ -39,14 +40,14 @@ class Notebooks(Protocol):
         ...
 
     def subjects_leave(self) -> None:
-        """Note that there is no session with a subject here any more. Entries that came meanwhile become private."""
+        """Note that there is no session with a subject here any more. Entries that came meanwhile are held."""
         ...
 
-    def shared(self) -> frozenset[str]:
-        """Return the entries, as written, that are everybody's.
+    def standing(self) -> Standing:
+        """Return whose the entries, as written, are.
 
-        That is every entry until a session with a subject comes. From then on, and as long as one is here, an entry
-        that came since is nobody's to share unless it was told of as everybody's. No entry that is private is among
-        them, nor one that differs from it by spaces or the case of letters alone.
+        Every entry is everybody's until a session with a subject comes. From then on, and as long as one is here, an
+        entry that came since is held to be somebody's unless it was told of; also afterwards. No entry that is private
+        is everybody's or held, nor one that differs from it by spaces or the case of letters alone.
         """
         ...

@@ -49,12 +49,12 @@ class NotebooksContract:
         assert notebooks.read(Target.MEMORY) == ("two",)
 
     def test_every_entry_is_everybodys_until_somebody_comes(self, notebooks: Notebooks) -> None:
-        before = notebooks.shared()
+        before = notebooks.standing().shared
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
         self.write(notebooks, Target.USER, "prefers tea")
 
         assert before == frozenset()
-        assert notebooks.shared() == {"one", "two", "prefers tea"}
+        assert notebooks.standing().shared == {"one", "two", "prefers tea"}
 
     def test_what_is_told_of_as_private_never_is_everybodys_again(self, notebooks: Notebooks) -> None:
         notebooks.told(["one"], private=True)
@@ -65,24 +65,24 @@ class NotebooksContract:
         notebooks.subjects_leave()
         self.write(notebooks, Target.USER, "one")
 
-        assert notebooks.shared() == {"two"}
+        assert notebooks.standing().shared == {"two"}
 
     def test_spaces_and_the_case_of_letters_make_no_other_entry(self, notebooks: Notebooks) -> None:
         notebooks.told(["My PIN  is\nKestrel"], private=True)
         self.write(notebooks, Target.MEMORY, "my pin is kestrel\n§\ntwo")
 
-        assert notebooks.shared() == {"two"}
+        assert notebooks.standing().shared == {"two"}
 
     def test_what_comes_while_somebody_is_here_is_everybodys_only_if_it_is_told_of(self, notebooks: Notebooks) -> None:
         self.write(notebooks, Target.MEMORY, "one")
         notebooks.subject_comes()
         notebooks.subject_comes()
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
-        meanwhile = notebooks.shared()
+        meanwhile = notebooks.standing().shared
         notebooks.told(["three"], private=False)
 
         assert meanwhile == {"one"}
-        assert notebooks.shared() == {"one", "three"}
+        assert notebooks.standing().shared == {"one", "three"}
 
     def test_what_came_meanwhile_stays_out_and_what_comes_afterwards_is_everybodys(self, notebooks: Notebooks) -> None:
         notebooks.subject_comes()
@@ -90,9 +90,22 @@ class NotebooksContract:
         notebooks.subjects_leave()
         notebooks.subjects_leave()
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
-        left = notebooks.shared()
+        left = notebooks.standing().shared
         notebooks.subject_comes()
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
 
         assert left == {"two"}
-        assert notebooks.shared() == {"two"}
+        assert notebooks.standing().shared == {"two"}
+
+    def test_what_nobody_told_of_is_held_and_what_was_told_of_is_not(self, notebooks: Notebooks) -> None:
+        self.write(notebooks, Target.MEMORY, "one")
+        notebooks.subject_comes()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree\n§\nfour")
+        notebooks.told(["three"], private=True)
+        meanwhile = notebooks.standing().held
+        notebooks.subjects_leave()
+        left = notebooks.standing().held
+        notebooks.told(["two"], private=True)
+
+        assert meanwhile == left == {"two", "four"}
+        assert notebooks.standing().held == {"four"}

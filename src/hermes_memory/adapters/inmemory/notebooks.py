@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from hermes_memory.domain.model import HomeId, Target
 from hermes_memory.domain.notebook import parse
-from hermes_memory.domain.notebook_lines import VISITED, KnownLines, spelling
+from hermes_memory.domain.notebook_lines import VISITED, KnownLines, Standing, spelling
 
 
 class InMemoryNotebooks:
@@ -62,11 +62,11 @@ class InMemoryNotebooks:
         if self._known.visited:
             self._settle()
 
-    def shared(self) -> frozenset[str]:
-        """Return the entries that are everybody's."""
+    def standing(self) -> Standing:
+        """Return whose the entries are that are there."""
         entries = self._entries()
-        shared = self._known.shared([spelling(entry) for entry in entries], alone=not self._known.visited)
-        return frozenset(entry for entry, everybodys in zip(entries, shared, strict=True) if everybodys)
+        kinds = self._known.kinds([spelling(entry) for entry in entries], alone=not self._known.visited)
+        return Standing.of(entries, kinds)
 
     def _entries(self) -> list[str]:
         return [entry for text in self._texts.values() for entry in parse(text)]
