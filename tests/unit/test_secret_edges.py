@@ -81,6 +81,10 @@ LINES_BELOW = [
     "- Api key:\n  ‹Abcdef-0123456789›",
     "Client secret:\n‹abcdef0123456789›\n",
     "password:\n‹sw0rd›\npassword: <password>",
+    "Password:\n‹hunter2›\nserver1",
+    "The wifi password:\n‹hunter2›\n\nThanks",
+    "My password:\n‹hunter2›\nThat is all",
+    "My password:\n‹hunter2›\nHost:",
 ]
 
 LINES_BELOW_LOOK_ALIKES = [
@@ -118,6 +122,13 @@ LINES_BELOW_LOOK_ALIKES = [
     "Deploy key:\nssh-ed25519-of-the-desk-2024",
     "Merge key:\nfeature-2024-rollout-of-x",
     "Primary API key:\ncustomer_id_2024_primary",
+    "Users without a password:\nuser1\nuser2",
+    "Hosts that still have the old password:\ndb01\ndb02",
+    "Ticket for the forgotten password:\nOPS-1234",
+    "Commit that rotated the api key:\n3f2a9c81d7b64e0aa1b2",
+    "Without password:\nuser1",
+    "Shared password:\nuser1\nuser2",
+    "Rotated api key:\n3f2a9c81d7b64e0aa1b2",
 ]
 
 PHRASES = [

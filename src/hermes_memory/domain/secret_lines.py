@@ -87,19 +87,28 @@ _OTHERWISE_BELOW: Final = (
     r"|[^\s]{0,128}\[redacted:)"
 )
 """A manager of passwords, a public key, an address, a name with its own sign, a call, or what was looked into."""
+_TELLING: Final = "without|ohne|sans|no|forgotten|lost|missing|wrong|expired|old|rotated|that|which|ha(?:s|ve)|needs?"
+"""Words before a name that tell of whatever has such a secret: it is listed below."""
+_LISTED: Final = (
+    rf"\r?\n[ \t]{{0,16}}(?:[\w.@-]{{1,256}}|[^\s]{{0,128}}\[redacted:[^\s]{{0,128}})[ \t]{{0,8}}(?![^{LINE_ENDS}])"
+)
+"""One more word on a line of its own, in which something may have been found since."""
 
 
 def _below(kind: str, name: str, value: str) -> ContextShape:
-    """Return the shape of a name with a colon at the end of a line, and a value that is all of the next one."""
+    """Return the shape of a name with a colon at the end of a line, and a value that is all of the next one.
+
+    A name with words before it may as well be the heading of a list.
+    """
     return context(
         kind,
         _BELOW_ENDS,
         # A condition of a program ends with a colon as well.
         rf"{_FIRST}[-*>#•]{{0,6}}[ \t]{{0,4}}(?!(?:if|elif|while|unless|assert)\b)"
-        rf"(?:[\w@.'’-]{{1,40}}[ \t]{{1,4}}){{0,6}}?[\w-]{{0,40}}?(?:{name})"
+        rf"(?P<words>(?:(?!(?:{_TELLING})[ \t])[\w@.'’-]{{1,40}}[ \t]{{1,4}}){{1,2}}?)?[\w-]{{0,40}}?(?:{name})"
         rf"[\"'`]?\*{{0,3}}[ \t]{{0,4}}[:：]\*{{0,3}}[ \t]{{0,8}}\r?\n"
         r"(?:[ \t]{0,8}\r?\n)?(?:[ \t]{0,8}`{3}\w{0,16}[ \t]{0,8}\r?\n)?[ \t]{0,16}>?[ \t]{0,4}[`\"'“]?"
-        rf"(?!{_OTHERWISE_BELOW})(?P<secret>{value})[`\"'”]?[ \t]{{0,8}}(?![^{LINE_ENDS}])",
+        rf"(?!{_OTHERWISE_BELOW})(?P<secret>{value})[`\"'”]?[ \t]{{0,8}}(?![^{LINE_ENDS}])(?(words)(?!{_LISTED}))",
     )
 
 
