@@ -97,6 +97,39 @@ def test_a_session_that_nobody_bound_is_nobodys_once_somebody_could_not_be_told(
     assert found(book).caller.subject == ANA
 
 
+def test_a_session_that_nobody_bound_is_the_only_identitys_again_once_the_one_that_failed_is_bound(
+    book: SessionBook,
+) -> None:
+    book.bind("s1", of("coder", ANA))
+    book.leave("s1")
+    meanwhile = book.find("s2")
+    book.bind("s1", of("coder", ANA))
+
+    assert meanwhile is None
+    assert found(book, "s2").caller.subject == ANA
+
+
+def test_a_session_that_could_not_be_told_is_still_nobodys_after_a_switch_to_it(book: SessionBook) -> None:
+    book.leave("s1")
+    book.bind("s2", of("coder", ANA))
+    book.switch("s1", parent="s2", fresh=False)
+
+    assert book.find("s9") is None
+
+
+def test_sessions_that_could_not_be_told_are_remembered_up_to_a_bound(
+    book: SessionBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "SESSIONS_KEPT", 3)
+    for number in range(9):
+        book.leave(f"s{number}")
+    for number in range(9):
+        book.bind(f"s{number}", of("coder", ANA))
+
+    assert book.find("s9") is None
+    assert not book._untold
+
+
 @pytest.mark.parametrize("name", [7, " s1\0 ", "x" * 5_000])
 def test_a_session_is_found_by_whatever_the_host_gives(book: SessionBook, name: object) -> None:
     book.bind(name, of("coder"))
@@ -206,13 +239,29 @@ def test_a_switch_goes_on_as_the_parent_whichever_session_is_current(book: Sessi
     assert found(book, "after-ben").caller.subject == found(book).caller.subject == BEN
 
 
-def test_a_switch_from_a_session_of_which_nobody_knows_whose_it_is_is_nobodys(book: SessionBook) -> None:
+def test_a_switch_from_a_session_of_which_nobody_knows_whose_it_is_is_nobodys_and_is_said(
+    book: SessionBook, caplog: pytest.LogCaptureFixture
+) -> None:
     book.bind("with-ana", of("coder", ANA))
     book.bind("with-ben", of("coder", BEN))
     book.switch("after-cleo", parent="with-cleo", fresh=True)
+    said = [record.message for record in caplog.records]
 
+    assert said == ["the host names a session without having said whose it is: it reads and writes nothing"]
     assert (book.find(), book.find("after-cleo")) == (None, None)
     assert found(book, "with-ben").caller.subject == BEN
+
+
+@pytest.mark.parametrize(("name", "parent"), [("with-ben", "after-cleo"), ("after-ben", "with-ben")])
+def test_a_switch_from_nobodys_session_to_one_that_is_known_goes_on_as_that(
+    book: SessionBook, name: str, parent: str
+) -> None:
+    book.bind("with-ana", of("coder", ANA))
+    book.bind("with-ben", of("coder", BEN))
+    book.switch("after-cleo", parent="with-cleo", fresh=True)
+    book.switch(name, parent=parent, fresh=False)
+
+    assert found(book).caller == Caller(theme=Theme("coder"), subject=BEN, session=SessionId(name))
 
 
 def test_threads_that_switch_at_once_mix_up_no_identity(book: SessionBook) -> None:

@@ -53,7 +53,7 @@ class SessionBook:
 
     A host may name a session before it tells of the change to it, and the oldest bindings are let go. A session that is
     not bound can only be the provider's as long as all there ever were have been one theme's and one subject's. After
-    that, or once somebody could not be told, it is nobody's: it reads and writes nothing.
+    that, and while somebody is not told whose session it is, it is nobody's: it reads and writes nothing.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,8 @@ class SessionBook:
         self._bindings: OrderedDict[str, Binding] = OrderedDict()
         self._current = ""
         self._identity: tuple[Theme, Subject | None] | None = None
-        self._shared = False
+        self._several = False
+        self._untold: set[str] = set()
         self._let_go = False
         self._said = False
 
@@ -72,10 +73,14 @@ class SessionBook:
 
     def bind(self, session: object, binding: Binding) -> None:
         """Bind a session and make it the current one."""
-        name = _name(session)
+        with self._lock:
+            self._bind(_name(session), binding)
+            self._untold.discard(self._current)
+
+    def _bind(self, name: str, binding: Binding) -> None:
         identity = binding.caller.theme, binding.caller.subject
         with self._lock:
-            self._shared = self._shared or (self._identity or identity) != identity
+            self._several = self._several or (self._identity or identity) != identity
             self._identity = identity
             self._bindings[name] = _of_session(binding, name)
             self._bindings.move_to_end(name)
@@ -90,7 +95,14 @@ class SessionBook:
         with self._lock:
             self._bindings.pop(name, None)
             self._current = name
-            self._shared = True
+            self._untold.add(name)
+            if len(self._untold) > SESSIONS_KEPT:
+                self._several = True
+                self._untold.clear()
+
+    @property
+    def _shared(self) -> bool:
+        return self._several or bool(self._untold)
 
     def find(self, session: object = None) -> Binding | None:
         """Return the binding of a session; of the current one when none is named.
@@ -120,25 +132,25 @@ class SessionBook:
         """
         name, origin = _name(session), _name(parent)
         with self._lock:
-            current = self.find()
-            if current is None or not name:
-                return
+            current, known = self.find(), self._bindings.get(name)
             before = self._bindings.get(origin, None if origin and self._shared else current)
-            known = self._bindings.get(name)
+            whose = before or current or known
+            if whose is None or not name:
+                return
             if known is None and (before is None or (self._shared and self._let_go and not fresh)):
                 self.leave(name)
+                self._say_once()
                 return
-            before = before or current
-            base = known or replace(before, parent=before.named(origin) if origin != name else None)
-            since = datetime.now(UTC) if fresh else before.visible_since
-            self.bind(name, replace(base, visible_since=since))
+            base = known or replace(whose, parent=whose.named(origin) if origin != name else None)
+            since = datetime.now(UTC) if fresh else whose.visible_since
+            self._bind(name, replace(base, visible_since=since))
 
     def window_begins_anew(self) -> None:
         """Note that the current session's earlier turns left the agent's window."""
         with self._lock:
             binding = self.find()
             if binding is not None:
-                self.bind(self._current, replace(binding, visible_since=datetime.now(UTC)))
+                self._bind(self._current, replace(binding, visible_since=datetime.now(UTC)))
 
     def _say_once(self) -> None:
         if not self._said:
