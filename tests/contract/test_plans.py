@@ -201,6 +201,7 @@ async def _reads(store: PostgresStore) -> None:
     await history.of_row(DESK, RowId(uuid4()), limit=5, timeout=PATIENCE)
     await history.of_operation(DESK, stamp(DESK).operation, timeout=PATIENCE)
     await history.stored_at(DESK, [row], moment, timeout=PATIENCE)
+    await history.moment(timeout=PATIENCE)
 
 
 async def _by_vectors(store: PostgresStore) -> None:

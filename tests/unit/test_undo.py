@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,8 +12,9 @@ from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
 from hermes_memory.domain.erasure import WholeSession
 from hermes_memory.domain.errors import NotVisible, Outdated
-from hermes_memory.domain.model import RowId, SessionId
-from hermes_memory.testing.making import ANA, BEN
+from hermes_memory.domain.model import Caller, Origin, RowId, SessionId, Theme
+from hermes_memory.domain.operations import ById, ReplaceEntry
+from hermes_memory.testing.making import ANA, BEN, stamp
 
 LAUNCH = "The launch is on 3 May"
 OLD_PORT, NEW_PORT = "The port is 5432", "The port is 5433"
@@ -56,6 +57,67 @@ async def test_what_somebody_has_undone_meanwhile_is_told_and_not_brought_back(m
         assert again.content == NEW_PORT
         with pytest.raises(NotVisible):
             await desk.get(added.id)
+
+
+def others_replace(row: RowId, content: str, *, ahead: timedelta) -> ReplaceEntry:
+    """Make what a host wrote whose clock is ahead, or that was long on its way."""
+    writing = stamp(Caller(theme=Theme("marketing")), accepted_at=datetime.now(UTC) + ahead)
+    return ReplaceEntry(stamp=writing, selector=ById(id=row), content=content)
+
+
+async def test_what_a_host_with_a_clock_ahead_has_written_is_taken_back_at_once() -> None:
+    home = InProcess()
+    async with home.running() as memory:
+        desk = memory.view("marketing")
+        entry = await desk.remember(OLD_PORT)
+        await home.store.delivery.apply([others_replace(entry.id, NEW_PORT, ahead=timedelta(minutes=2))])
+        back = await desk.undo(entry.id)
+
+        assert back is not None
+        assert back.content == OLD_PORT
+
+
+async def test_what_was_long_on_its_way_and_comes_during_the_call_is_not_taken_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = InProcess()
+    async with home.running() as memory:
+        desk = memory.view("marketing")
+        entry = await desk.remember(OLD_PORT)
+        late = others_replace(entry.id, NEW_PORT, ahead=timedelta(hours=-1))
+        look = memory.services.past.named
+
+        async def looked(*arguments: Any, **named: Any) -> Any:
+            await home.store.delivery.apply([late])
+            return await look(*arguments, **named)
+
+        monkeypatch.setattr(memory.services.past, "named", looked)
+        with pytest.raises(Outdated, match=f"changed by somebody else meanwhile.*{late.stamp.operation}"):
+            await desk.undo(entry.id)
+
+        assert (await desk.get(entry.id)).content == NEW_PORT
+
+
+async def test_what_the_home_itself_has_accepted_before_the_call_is_taken_back_though_it_comes_during_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = InProcess()
+    async with home.running() as memory:
+        desk = memory.view("marketing")
+        entry = await desk.remember(OLD_PORT)
+        tell = memory.services.past.moment
+        selector, caller = ById(id=entry.id), desk.caller
+
+        async def told(*arguments: Any, **named: Any) -> Any:
+            moment = await tell(*arguments, **named)
+            return moment - timedelta(minutes=1)  # as if all that was on its way came after it
+
+        monkeypatch.setattr(memory.services.past, "moment", told)
+        memory.services.acceptor.replace(caller, selector, NEW_PORT, origin=Origin.USER, at=None, tool=None)
+        back = await desk.undo(entry.id)
+
+        assert back is not None
+        assert back.content == OLD_PORT
 
 
 async def test_a_change_is_taken_back_only_while_it_is_the_last_one() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import nlargest
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -122,6 +122,19 @@ class Past:
             if not made:
                 raise NotVisible("there is no such memory, and no such write, for this caller")
             return made[0], await self._history.of_row(caller, made[0].row, limit=MOST_CHANGES, timeout=left)
+
+    async def moment(self, began: float, *, timeout: float) -> datetime:
+        """Return what the store's clock told when something began.
+
+        Args:
+            began: When that was, by the clock of the event loop.
+
+        Raises:
+            StoreUnavailable, DeadlineExceeded, SchemaNotApplied: As for `HistoryReader`.
+        """
+        async with self._breaker.awaited(timeout=timeout) as left:
+            ago = timedelta(seconds=anyio.current_time() - began)
+            return await self._history.moment(timeout=left) - ago
 
     async def recall(self, request: RecallRequest, moment: datetime) -> RecallResult:
         """Answer a question from the memory as it stood at a moment.

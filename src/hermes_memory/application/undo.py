@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -18,14 +18,31 @@ from hermes_memory.domain.visibility import changeable
 TOOL = "undo"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """When it was decided to take a memory's last change back: none that came later is meant.
+
+    Attributes:
+        at: The time, by the clock of the store. Those of hosts disagree, and what waits in a spool comes late.
+        own: What the home itself had accepted by then to change or forget, and was on its way.
+    """
+
+    at: datetime
+    own: Collection[OperationId]
+
+    def before(self, change: Change) -> bool:
+        """Tell whether it was decided before a change came."""
+        return change.recorded_at > self.at and change.operation not in self.own
+
+
 async def last_change(
-    past: Past, caller: Caller, name: UUID, *, timeout: float, since: datetime | None = None
+    past: Past, caller: Caller, name: UUID, *, timeout: float, decided: Decided | None = None
 ) -> tuple[Change, Sequence[Change]]:
     """Find what an undo would take back.
 
     Args:
         name: The memory, or the write that changed it last.
-        since: When it was decided to take a memory's last change back: one that was accepted later is not meant.
+        decided: When that was; without it whatever is the last change is meant.
 
     Returns:
         The change, and all changes of its memory, newest first.
@@ -33,7 +50,8 @@ async def last_change(
     Raises:
         NotVisible: There is none, it is not the caller's to change, its text was erased, or it is what was said in a
             conversation.
-        Outdated: The memory was changed again after that write, or since then; the message names what to undo first.
+        Outdated: The memory was changed again after that write, or since it was decided; the message names what to
+            undo first.
     """
     change, changes = await past.named(caller, name, timeout=timeout)
     if not changeable(change.theme, change.subject, caller):
@@ -41,7 +59,7 @@ async def last_change(
     _target(change)
     if changes[0].operation != change.operation:
         raise Outdated(f"the memory was changed again since: undo {changes[0].operation} first")
-    if since is not None and change.row == name and change.at > since:
+    if decided is not None and change.row == name and decided.before(change):
         raise _meanwhile(change)
     if change.erased or (change.kind is not ChangeKind.ADDED and change.before is None):
         raise NotVisible("the text that stood before was erased")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from uuid import UUID
 
+import anyio
+
 from hermes_memory.application.arguments import require_limit, row_named
-from hermes_memory.application.undo import last_change, require_left_by, take_back
+from hermes_memory.application.undo import Decided, last_change, require_left_by, take_back
 from hermes_memory.application.view_standpoint import Standpoint
 from hermes_memory.domain.errors import Outdated
 from hermes_memory.domain.history import Change, ChangeKind
@@ -75,12 +76,12 @@ class LookingBack(Standpoint):
             Outdated: The memory was changed again since, or meanwhile; the message says what to undo first.
             InvalidInput, SpoolFull, DeadlineExceeded, DeliveryRejected, StoreUnavailable: As for `remember`.
         """
-        begun = datetime.now(UTC)
+        deadline = anyio.current_time() + self._reads.seconds(timeout)
         self._commits.seconds(timeout)
-        left = await self._reads.clear(self._reads.seconds(timeout))
-        since = begun if left_by is None else None
+        decided = await self._decided(deadline) if left_by is None else None
+        left = await self._reads.clear(deadline - anyio.current_time())
         past = self._services.past
-        change, changes = await last_change(past, self.caller, row_named(name), timeout=left, since=since)
+        change, changes = await last_change(past, self.caller, row_named(name), timeout=left, decided=decided)
         if left_by is not None:
             require_left_by(change, left_by)
         operation = await self._services.spool.call(
@@ -96,3 +97,10 @@ class LookingBack(Standpoint):
         if outcome.effect is Effect.NOT_FOUND:
             raise Outdated("the memory was changed by somebody else meanwhile: look at it again")
         return None if change.kind is ChangeKind.ADDED else await self._commits.stored(outcome, timeout)
+
+    async def _decided(self, deadline: float) -> Decided:
+        """Return that it is decided now. Asked before anything is waited for that others might use."""
+        now = anyio.current_time()
+        own = await self._services.spool.retractions()
+        at = await self._services.past.moment(now, timeout=deadline - anyio.current_time())
+        return Decided(at=at, own=own)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
+import time
 from typing import Any
 
+import anyio
+
 from hermes_memory.application.memory import Memory
-from hermes_memory.application.undo import last_change
+from hermes_memory.application.undo import Decided, last_change
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.cli.history import caller_of, id_named, line, payload, whose_options
@@ -34,13 +36,14 @@ def carry_out(given: argparse.Namespace) -> int:
 
     What was the last change when the command began is meant: who does the same at once may be quicker.
     """
-    since = datetime.now(UTC) if given.execute else None
+    began = time.monotonic()
     settings = settings_for(given)
     caller, name = caller_of(given, settings), id_named(given.name)
 
     async def work(memory: Memory) -> tuple[Change, Entry | None]:
         view = memory.view_of(caller)
-        change, _ = await last_change(memory.services.past, caller, name, timeout=LOOK_SECONDS, since=since)
+        decided = await _decided(memory, time.monotonic() - began) if given.execute else None
+        change, _ = await last_change(memory.services.past, caller, name, timeout=LOOK_SECONDS, decided=decided)
         if not given.execute:
             return change, None
         return change, await view.undo(name, left_by=change.operation, reason=given.reason, origin=Origin.OPERATOR)
@@ -55,3 +58,10 @@ def carry_out(given: argparse.Namespace) -> int:
         print(f"took back: {line(change)}")
         print(f"it stands as {entry.id}" if entry else "it is forgotten")
     return DONE if given.execute else WORK_REMAINS
+
+
+async def _decided(memory: Memory, ago: float) -> Decided:
+    """Return that it was decided these seconds ago, when the command began."""
+    began = anyio.current_time() - ago
+    own = await memory.services.spool.retractions()
+    return Decided(at=await memory.services.past.moment(began, timeout=LOOK_SECONDS), own=own)

@@ -60,3 +60,10 @@ class HistoryReader(Protocol):
     ) -> frozenset[RowId]:
         """Tell which of these turns, as far as the caller sees them, had been accepted by a moment."""
         ...
+
+    async def moment(self, *, timeout: float) -> datetime:
+        """Return the time of the call by the clock that tells when changes are recorded.
+
+        What was recorded before the call is not later. It is late itself by no more than the way to the store takes.
+        """
+        ...

@@ -217,6 +217,22 @@ class HistoryContract:
         assert await _contents(past, await past.moment()) == []
         assert await past.history.stored_at(DESK_WITH_ANA, [row], await past.moment(), timeout=PATIENCE) == frozenset()
 
+    async def test_the_moment_is_that_of_the_clock_that_records_whatever_the_writers_clock_says(
+        self, past: HistoryUnderTest
+    ) -> None:
+        day = timedelta(days=1)
+        before = await past.history.moment(timeout=PATIENCE)
+        ahead, behind = stamp(DESK, accepted_at=before + day), stamp(DESK, accepted_at=before - day)
+        (added,) = await past.delivery.apply([with_reason(add("launch on 3 May"), stamp=ahead)])
+        assert added.row is not None
+        between = await past.history.moment(timeout=PATIENCE)
+        await past.delivery.apply([RemoveEntry(stamp=behind, selector=ById(id=added.row))])
+        after = await past.history.moment(timeout=PATIENCE)
+
+        removal, addition = await past.history.of_row(DESK, added.row, limit=PLENTY, timeout=PATIENCE)
+        assert before <= addition.recorded_at <= between <= removal.recorded_at <= after
+        assert (addition.at, removal.at) == (before + day, before - day)
+
     async def test_turns_are_known_by_when_they_were_accepted(self, past: HistoryUnderTest) -> None:
         early, late = record(said("hello")), record(said("good bye"))
         rows = [o.row for o in await past.delivery.apply([early, late]) if o.row]

@@ -128,6 +128,10 @@ class InMemoryHistory:
         seen = (turn.id for turn in known if visible(turn.theme, turn.subject, caller, access))
         return frozenset(row for row in seen if self._records.accepted[row] <= moment)
 
+    async def moment(self, *, timeout: float) -> datetime:
+        """Return the time; see `HistoryReader.moment`."""
+        return self._records.now()
+
     def _visible(self, caller: Caller) -> Iterator[Change]:
         """Yield the changes that the caller may see, newest first."""
         changes = reversed(self._records.history)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, assert_never
 
 from hermes_memory.adapters.postgres import history
@@ -105,6 +106,8 @@ select l.row_id, l.agent_identity, l.subject, l.target, l.new_content, l.said_at
  order by l.recorded_at desc, l.row_id limit $4""",
 )
 
+MOMENT: Final[LiteralString] = "select clock_timestamp() as now"
+
 Place: TypeAlias = tuple[LiteralString, str, list[bytes], list[SessionId] | None]
 """The condition that says where to look, and what it is about: theme, subjects, names of the session."""
 
@@ -160,6 +163,15 @@ class PostgresHistory:
         """Tell which turns had been accepted; see `HistoryReader.stored_at`."""
         found = await self._fetch(caller, timeout, STORED_AT, persons(caller), list(turns), moment)
         return frozenset(RowId(record["id"]) for record in found)
+
+    async def moment(self, *, timeout: float) -> datetime:
+        """Return the time; see `HistoryReader.moment`. How long a connection was waited for is taken off."""
+        clock = asyncio.get_running_loop().time
+        called = clock()
+        async with self._pool.transaction(None, timeout=timeout, read_only=True) as transaction:
+            waited = timedelta(seconds=clock() - called)
+            (told,) = await transaction.fetch(MOMENT)
+        return utc(told["now"]) - waited
 
     async def _fetch(
         self, caller: Caller, timeout: float, statement: LiteralString, *arguments: object
