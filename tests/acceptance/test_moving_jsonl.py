@@ -183,7 +183,9 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
     cut = await anyio.to_thread.run_sync(typed, "import", "jsonl", str(path), *login)
     contents = await database.administer("select array_agg(content order by id) from hermes_memory.memory_entries")
     jobs = await database.administer("select count(*) from hermes_memory.embedding_jobs")
-    noted = await database.administer("select array_agg(affected) from hermes_memory.memory_maintenance_log")
+    noted = await database.administer(
+        "select array_agg(affected order by at) from hermes_memory.memory_maintenance_log"
+    )
     themes = await database.administer("select array_agg(agent_identity) from hermes_memory.memory_agents")
 
     assert (dry.code, ran.code, told.code, later.code, cut.code) == (ERROR, ERROR, ERROR, USAGE, WORK_REMAINS)
@@ -194,7 +196,7 @@ async def test_lines_that_are_no_records_are_named_and_all_others_are_imported(
     assert contents[:2] == ["fact 1", "fact 2"]
     assert "AKIA" not in contents[2]
     assert jobs == 3
-    assert noted == [3]
+    assert noted == [3, 0, 0]
     assert themes == ["marketing"]
     assert "line 3: the field 'id' has no usable value" in told.out
     assert "there already: 3" in told.out
@@ -238,3 +240,31 @@ async def test_a_file_decides_whom_to_trust_only_where_an_operator_restores_it(
     assert "kept as imported, whatever the file says" in told[""]
     assert "--restore believes" in told[""]
     assert "--restore" not in told["--restore"]
+
+
+@pytest.mark.usefixtures("served")
+async def test_an_import_that_did_not_end_is_told_from_a_memory_that_somebody_took_away(
+    template: Installation, configure: Callable[..., None], database: Installation, tmp_path: Path, typed: Command
+) -> None:
+    async with open_memory(Settings()) as memory:
+        await memory.view("marketing").remember("Payments go to Ana")
+    path, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    await anyio.to_thread.run_sync(typed, "export", "jsonl", "--admin-dsn", database.admin_dsn, "-o", str(path))
+    lines = path.read_text().splitlines(keepends=True)
+    cut.write_text("".join(lines[: next(n for n, line in enumerate(lines) if '"kind":"entry"' in line)]))
+    codes, told = [], []
+    async with template.copy() as other:
+        configure(dsn=other.runtime_dsn)
+        for file in (cut, path):
+            words = ("import", "jsonl", str(file), "--restore", "--admin-dsn", other.admin_dsn)
+            codes.append((await anyio.to_thread.run_sync(typed, *words)).code)
+            verified = await anyio.to_thread.run_sync(typed, "history", "verify", "--admin-dsn", other.admin_dsn)
+            codes.append(verified.code)
+            told.append(verified.out)
+        await other.administer("delete from hermes_memory.memory_entries")
+        forged = await anyio.to_thread.run_sync(typed, "history", "verify", "--admin-dsn", other.admin_dsn)
+
+    assert codes == [WORK_REMAINS, WORK_REMAINS, DONE, DONE]
+    assert "run it again" in told[0]
+    assert "run it again" not in told[1]
+    assert (forged.code, "a memory is gone that no change took away" in forged.out) == (ERROR, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
@@ -13,11 +14,14 @@ import pytest
 import pytest_asyncio
 
 from hermes_memory.adapters.inmemory import InMemoryStore
+from hermes_memory.adapters.postgres import erasure_log
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.context import caller_settings
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.history_audit import (
     ALTERED_TURN,
+    GONE,
+    HALF_DONE,
     ROWS_AHEAD,
     STRANGE_WORDS,
     altered_turns,
@@ -240,6 +244,25 @@ async def test_a_memory_that_is_not_what_its_last_change_says_is_named(template:
         assert {(flaw and (flaw.theme, flaw.what, flaw.entry)) for flaw in await _strayed(database)} == {
             (DESK.theme, STRAYED[forging], first.row)
         }
+
+
+async def test_a_memory_that_an_erasure_took_before_it_was_broken_off_is_half_done_until_that_is_carried_through(
+    template: Installation,
+) -> None:
+    async with template.copy() as database, database.store() as store, administrator(database.admin_dsn) as opened:
+        first, second = await store.delivery.apply([add("first"), add("second")])
+        assert first.row is not None
+        erasure = OneEntry(row=first.row)
+        await opened.repeatedly(partial(erasure_log.begin, log=uuid4(), erasure=erasure))
+        await database.administer("delete from hermes_memory.memory_entries where content = 'first'")
+        halfway = await _strayed(database)
+        await PostgresEraser(opened).erase(erasure)
+        whole = await _strayed(database)
+        await database.administer("delete from hermes_memory.memory_entries where content = 'second'")
+
+        assert [flaw and (flaw.what, flaw.entry) for flaw in halfway] == [(HALF_DONE, first.row)]
+        assert whole == []
+        assert [flaw and (flaw.what, flaw.entry) for flaw in await _strayed(database)] == [(GONE, second.row)]
 
 
 PLANTED: Final = """

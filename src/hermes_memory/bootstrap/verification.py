@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hermes_memory.adapters.postgres.history_audit import altered_turns, histories, straying
+from hermes_memory.adapters.postgres.history_audit import HALF_DONE, altered_turns, histories, straying
 from hermes_memory.adapters.published_heads import published, told
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.bootstrap.administration import administered
@@ -26,6 +26,8 @@ class Verification:
         unsealed: Changes that nothing binds yet.
         published: Heads that were compared.
         untold: Memories that stayed when their history was erased.
+        half_done: Memories of which an import or an erasure, which began and did not end, has brought in or taken the
+            history, or the memory, and not the other one yet.
     """
 
     themes: int
@@ -34,6 +36,7 @@ class Verification:
     unsealed: int
     published: int
     untold: int
+    half_done: int
     flaws: Sequence[Flaw]
 
 
@@ -48,7 +51,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
         StoreUnavailable, SchemaNotApplied: The database cannot be read.
     """
     heads = _heads(settings, against)
-    themes = changes = seals = unsealed = untold = 0
+    themes = changes = seals = unsealed = untold = half_done = 0
     flaws: list[Flaw] = []
     known = set()
     async with administered(settings, admin_dsn) as administrator:
@@ -60,6 +63,8 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
         async for flaw in straying(administrator):
             if flaw is None:
                 untold += 1
+            elif flaw.what == HALF_DONE:
+                half_done += 1
             else:
                 flaws.append(flaw)
         analyze = Analyzer(stem=snowball_stem()).analyze
@@ -74,6 +79,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
         unsealed=unsealed,
         published=len(heads),
         untold=untold,
+        half_done=half_done,
         flaws=flaws,
     )
 

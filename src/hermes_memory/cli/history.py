@@ -22,7 +22,7 @@ from hermes_memory.cli.common import (
     whole_number,
     with_memory,
 )
-from hermes_memory.cli.exits import DONE, ERROR
+from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.history import Change
 from hermes_memory.domain.model import Caller
@@ -84,7 +84,7 @@ def caller_of(given: argparse.Namespace, settings: Settings) -> Caller:
 
 
 def carry_out(given: argparse.Namespace) -> int:
-    """Tell of changes, newest first; or verify. 1: something does not hold."""
+    """Tell of changes, newest first; or verify. 1: something does not hold. 3: something is half done."""
     settings = settings_for(given)
     verifies = given.entry == VERIFY
     if not (verifies and given.against):
@@ -158,4 +158,11 @@ def _verify(given: argparse.Namespace, settings: Settings) -> int:
             + (f", {report.untold:,} memories whose history was erased: " if report.untold else ": ")
             + (counted(len(report.flaws), "flaw") if report.flaws else "all holds")
         )
-    return ERROR if report.flaws else DONE
+        if report.half_done:
+            print(
+                f"an import or an erasure began and did not end, which leaves {report.half_done:,} memories half done: "
+                "run it again"
+            )
+    if report.flaws:
+        return ERROR
+    return WORK_REMAINS if report.half_done else DONE

@@ -79,6 +79,10 @@ class Archive(Protocol):
         """
         ...
 
-    async def note(self, new: Mapping[str, int]) -> None:
-        """Note in the log of maintenance that an operator has brought in so much of each kind."""
+    async def begin(self) -> None:
+        """Note in the log of maintenance that an operator brings something in. Broken off, it stays there as begun."""
+        ...
+
+    async def end(self, new: Mapping[str, int], *, whole: bool) -> None:
+        """Note how much of each kind was brought in; what is not `whole` stays in the log as begun and not ended."""
         ...

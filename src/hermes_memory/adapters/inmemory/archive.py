@@ -53,11 +53,11 @@ class InMemoryArchive:
     in_use: EmbeddingModel | None = None
     now: Callable[[], datetime] = _now
     _kept: dict[tuple[type[Archived], Hashable], Archived] = field(default_factory=dict)
-    _noted: list[Mapping[str, int]] = field(default_factory=list)
+    _noted: list[tuple[Mapping[str, int], bool]] = field(default_factory=list)
 
     @property
-    def noted(self) -> Sequence[Mapping[str, int]]:
-        """What was noted in the log of maintenance."""
+    def noted(self) -> Sequence[tuple[Mapping[str, int], bool]]:
+        """What was noted in the log of maintenance: how much of each kind came in, and whether that was all."""
         return tuple(self._noted)
 
     async def model(self) -> EmbeddingModel | None:
@@ -77,9 +77,13 @@ class InMemoryArchive:
             new[archived_kind(record)] += each == _NEW
         return Receipt(new=new, known=became.count(_KNOWN), altered=became.count(_ALTERED))
 
-    async def note(self, new: Mapping[str, int]) -> None:
-        """Note what was brought in; see `Archive.note`."""
-        self._noted.append(dict(new))
+    async def begin(self) -> None:
+        """Note that something is brought in; see `Archive.begin`."""
+        self._noted.append(({}, False))
+
+    async def end(self, new: Mapping[str, int], *, whole: bool) -> None:
+        """Note what was brought in; see `Archive.end`."""
+        self._noted[-1] = (dict(new), whole)
 
     async def themes(self) -> Sequence[Theme]:
         """Return all themes; see `Snapshot.themes`."""

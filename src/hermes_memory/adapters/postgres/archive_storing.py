@@ -95,8 +95,12 @@ select $1, $2, u.id, u.row_id, u.operation, u.change, u.target, u.old_content, u
 returning true as added"""
 
 
-NOTE: Final[LiteralString] = """
-insert into hermes_memory.memory_maintenance_log (id, verb, detail, affected) values ($1, 'import', $2, $3)"""
+BEGIN: Final[LiteralString] = """
+insert into hermes_memory.memory_maintenance_log (id, verb, detail) values ($1, 'import', '{"finished": false}')"""
+END: Final[LiteralString] = """
+update hermes_memory.memory_maintenance_log
+   set detail = $2::text::jsonb || jsonb_build_object('finished', $4::boolean), affected = $3
+ where id = $1"""
 
 
 class PostgresArchive:
@@ -112,6 +116,7 @@ class PostgresArchive:
         self._administrator = administrator
         self._analyze = analyze
         self._timeout = timeout
+        self._log = uuid4()
 
     async def model(self) -> EmbeddingModel | None:
         """Return the model in use; see `Archive.model`."""
@@ -136,10 +141,15 @@ class PostgresArchive:
                 await transaction.execute(ENSURE, sorted({str(record.theme) for record in records}))
                 return receipt
 
-    async def note(self, new: Mapping[str, int]) -> None:
-        """Note what was brought in; see `Archive.note`."""
-        async with self._administrator.transaction() as connection:
-            await connection.execute(NOTE, uuid4(), json.dumps(dict(new)), sum(new.values()))
+    async def begin(self) -> None:
+        """Note that something is brought in; see `Archive.begin`."""
+        log = self._log = uuid4()
+        await self._administrator.repeatedly(lambda connection: connection.execute(BEGIN, log))
+
+    async def end(self, new: Mapping[str, int], *, whole: bool) -> None:
+        """Note what was brought in; see `Archive.end`."""
+        noted = (self._log, json.dumps(dict(new)), sum(new.values()), whole)
+        await self._administrator.repeatedly(lambda connection: connection.execute(END, *noted))
 
     async def _store(self, transaction: Transaction, alike: Sequence[Archived], vectors: Vectored) -> Receipt:
         match alike[0]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.rows import Record
 
 ROWS_AHEAD: Final = 500
+GONE: Final = "a memory is gone that no change took away"
+HALF_DONE: Final = "a memory is not there yet, or not any more: an import or an erasure began and did not end"
 ALTERED_TURN: Final = "a turn is not what was said"
 STRANGE_WORDS: Final = "a turn is found by words that are not those of its text"
 
@@ -117,6 +119,17 @@ select c.id, c.content, c.speaker, c.ts, sha256(convert_to(c.content, 'UTF8')) =
 OTHER_WORDS: Final[LiteralString] = """
 select c.id from hermes_memory.conversations c join unnest($2::uuid[], $3::text[]) as u(id, lex) on u.id = c.id
  where c.agent_identity = $1 and c.lex <> u.lex::tsvector"""
+# Both take one part after the other: the history before the memories that it tells of, and the memories before theirs.
+# The one that was broken off is over once it is carried through later.
+UNFINISHED: Final[LiteralString] = """
+select exists (
+  select from hermes_memory.memory_maintenance_log l
+   where l.verb in ('import', 'erase') and l.detail ->> 'finished' = 'false'
+     and not exists (
+         select from hermes_memory.memory_maintenance_log o
+          where o.verb = l.verb and o.at > l.at and o.detail ->> 'finished' = 'true'
+            and (o.detail -> 'kind', o.detail -> 'name') is not distinct from (l.detail -> 'kind', l.detail -> 'name')))
+"""
 NO_LOOPS: Final[LiteralString] = "set local enable_nestloop = off"
 SEALS: Final[LiteralString] = "select s.* from hermes_memory.seals s where s.agent_identity = $1 order by s.seal"
 
@@ -139,15 +152,18 @@ async def straying(administrator: Administrator, theme: str | None = None) -> As
 
     Each memory is held against its last change: its text, whose it is, where it is kept, and by whom, where and when it
     was written. A change is missed where another one of the memory found its text, and where its write left a trace.
-    None stands for a memory whose history was erased while it stayed.
+    None stands for a memory whose history was erased while it stayed. While an import or an erasure is not ended, one
+    that is gone is named as `HALF_DONE`.
     """
     async with administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
         await connection.execute(NO_LOOPS)
+        gone = HALF_DONE if await connection.fetchval(UNFINISHED) else GONE
         for each in [record["agent_identity"] for record in await connection.fetch(THEMES)]:
             if theme in {None, each}:
                 async for record in connection.cursor(STRAYING, each, prefetch=ROWS_AHEAD):
-                    what = record["what"]
-                    yield what and Flaw(theme=each, seal=None, change=None, what=what, entry=record["id"])
+                    told, row = record["what"], record["id"]
+                    what = gone if told == GONE else told
+                    yield told and Flaw(theme=each, seal=None, change=None, what=what, entry=row)
                 async for record in connection.cursor(SKIPPED, each, prefetch=ROWS_AHEAD):
                     what, change = "the change before this one is missing", record["id"]
                     yield Flaw(theme=each, seal=record["seal"], change=change, what=what, entry=record["row_id"])

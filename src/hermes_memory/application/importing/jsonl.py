@@ -101,12 +101,14 @@ class JsonlImport:
         """
         numbered = self._numbered(lines)
         await self._begin(next(numbered, (0, b""))[1])
+        if not self._dry_run:
+            await self._archive.begin()
         for batch in self._batches(numbered):
             await self._store(batch)
             self._progress(len(batch))
-        if not self._dry_run and self.done.new.total():
-            await self._archive.note(self.done.new)
         self._check_end()
+        if not self._dry_run:
+            await self._archive.end(self.done.new, whole=self.done.whole)
         return self.done
 
     async def _begin(self, line: bytes) -> None:
