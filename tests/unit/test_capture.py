@@ -10,10 +10,11 @@ import pytest
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.inmemory.store import InMemoryStore
 from hermes_memory.application.accept import Acceptor, CapturePolicy
-from hermes_memory.domain.model import SessionId
+from hermes_memory.domain.errors import SpoolFull
+from hermes_memory.domain.model import Origin, Role, SessionId
 from hermes_memory.domain.operations import Operation, RecordTurns
 from hermes_memory.hermes import capture
-from hermes_memory.hermes.authors import author_of, senders_of
+from hermes_memory.hermes.authors import Author, author_of, senders_of
 from hermes_memory.hermes.capture import Capture
 from hermes_memory.hermes.sessions import Binding
 from hermes_memory.testing.making import DESK
@@ -47,6 +48,16 @@ def messages_in(operations: list[Operation]) -> list[tuple[str, int]]:
     ]
 
 
+def spoken_by(operations: list[Operation]) -> list[tuple[str | None, bool]]:
+    """Return who said each of the user's messages, and whether it is an agent."""
+    turns = [turn for each in operations if isinstance(each, RecordTurns) for turn in each.turns]
+    return [(turn.speaker, turn.origin is Origin.AGENT) for turn in turns if turn.role is Role.USER]
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise SpoolFull("the spool is full")
+
+
 def test_a_transcript_handed_in_again_is_not_accepted_again(capturing: Capture, accepted: list[Operation]) -> None:
     capturing.transcript(BINDING, TALK)
     before = len(accepted)
@@ -62,6 +73,42 @@ def test_equal_messages_told_of_singly_are_numbered(capturing: Capture, accepted
         capturing.exchange(BINDING, "Turn on the lamp in the hall", "The lamp in the hall is on.")
 
     assert [number for _, number in messages_in(accepted)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_what_a_person_says_after_a_bot_is_the_persons(capturing: Capture, accepted: list[Operation]) -> None:
+    talk = [{"role": "user", "content": "Water the ferns"}, {"role": "assistant", "content": "They are watered"}]
+    capturing.said_by_agent(BINDING, "Water the ferns")
+    capturing.exchange(BINDING, "Water the ferns", "They are watered", author=Author(speaker="Fern", is_agent=True))
+    capturing.transcript(BINDING, talk * 2)
+
+    assert spoken_by(accepted) == [("Fern", True), (None, False)]
+
+
+@pytest.mark.parametrize("bots", [0, 1, 2])
+def test_a_message_of_a_transcript_is_a_bots_as_often_as_one_said_it(
+    capturing: Capture, accepted: list[Operation], bots: int
+) -> None:
+    talk = [{"role": "user", "content": "Water the ferns"}, {"role": "assistant", "content": "They are watered"}]
+    for _ in range(bots):
+        capturing.said_by_agent(BINDING, "Water the ferns")
+    capturing.transcript(BINDING, talk * 3)
+
+    assert [by_agent for _, by_agent in spoken_by(accepted)] == [True] * bots + [False] * (3 - bots)
+    assert not capturing._agents
+
+
+def test_a_bot_is_told_apart_where_the_host_tells_of_it_with_the_exchange_alone(
+    capturing: Capture, accepted: list[Operation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = Author(speaker=None, is_agent=True)
+    with monkeypatch.context() as full:
+        full.setattr(Acceptor, "turns", refuse)
+        for _ in range(2):
+            with pytest.raises(SpoolFull):
+                capturing.exchange(BINDING, "Water the ferns", "They are watered", author=bot)
+    capturing.transcript(BINDING, [{"role": "user", "content": "Water the ferns"}] * 3)
+
+    assert spoken_by(accepted) == [(None, True), (None, True), (None, False)]
 
 
 def test_the_key_of_an_author_in_front_of_a_text_is_left_out_wherever_the_host_tells_of_it(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
@@ -54,11 +54,13 @@ class Capture:
         self._read_chars = max_chars + LOOKED_BEYOND
         self._lock = threading.Lock()
         # What was accepted; and how often a message was told of singly, without a transcript that says which of
-        # several equal ones it is; and what other agents said. A look at them is one step of the interpreter, and is
-        # taken without the lock.
+        # several equal ones it is; and how often other agents said a message that was not captured yet. A look at them
+        # is one step of the interpreter, and is taken without the lock.
         self._accepted: OrderedDict[tuple[bytes, int], None] = OrderedDict()
         self._told: OrderedDict[bytes, int] = OrderedDict()
-        self._agents: OrderedDict[bytes, None] = OrderedDict()
+        self._agents: OrderedDict[bytes, int] = OrderedDict()
+        # What other agents were said to say before the exchange, which may tell of it again.
+        self._announced: OrderedDict[bytes, None] = OrderedDict()
         # Digests of the keys of authors: a transcript does not tell whose key stands in front of a message.
         self._senders: OrderedDict[bytes, None] = OrderedDict()
 
@@ -87,7 +89,7 @@ class Capture:
                 _keep(self._senders, _of_session(binding, sender), None)
         conversation = self._conversation(binding, messages)
         if spoke.is_agent:
-            self.said_by_agent(binding, user)
+            self._mark(binding, user, beforehand=False)
         halves = (
             self._half(binding, Role.USER, user, conversation, spoke),
             self._half(binding, Role.ASSISTANT, assistant, conversation, _NOBODY),
@@ -101,21 +103,38 @@ class Capture:
             SpoolFull: The spool has reached its bound; what came before was accepted.
             StoreUnavailable: The spool cannot be used for now; what came before was accepted.
         """
-        said = [self._found(binding, one, self._author(binding, one)) for one in self._conversation(binding, messages)]
+        marked: Counter[bytes] = Counter()
+        said = [self._in_transcript(binding, one, marked) for one in self._conversation(binding, messages)]
         for part in _packed(said):
             self._accept(binding, part)
 
     def said_by_agent(self, binding: Binding, message: object) -> None:
         """Note that another agent says this: a transcript does not tell who said what in the user's role."""
-        if words := self._words(binding, Role.USER, message):
-            with self._lock:
-                _keep(self._agents, self._digest(binding, Role.USER, words), None)
+        self._mark(binding, message, beforehand=True)
 
-    def _author(self, binding: Binding, spoken: Spoken) -> Author:
+    def _mark(self, binding: Binding, message: object, *, beforehand: bool) -> None:
+        words = self._words(binding, Role.USER, message)
+        if not words:
+            return
+        digest = self._digest(binding, Role.USER, words)
+        with self._lock:
+            if beforehand or digest not in self._announced:
+                _keep(self._agents, digest, self._agents.get(digest, 0) + 1)
+            if beforehand:
+                _keep(self._announced, digest, None)
+            else:
+                self._announced.pop(digest, None)
+
+    def _in_transcript(self, binding: Binding, spoken: Spoken, marked: Counter[bytes]) -> _Message:
+        """Return a message of a transcript: another agent's as often as one said it and it was not captured."""
         if spoken.role is not Role.USER:
-            return _NOBODY
-        is_agent = bool(self._agents) and self._digest(binding, Role.USER, spoken.content) in self._agents
-        return _AN_AGENT if is_agent else Author(speaker=binding.speaker)
+            return self._found(binding, spoken, _NOBODY)
+        found = self._found(binding, spoken, Author(speaker=binding.speaker))
+        digest = found.key[0]
+        if found.key in self._accepted or marked[digest] >= self._agents.get(digest, 0):
+            return found
+        marked[digest] += 1
+        return self._found(binding, spoken, _AN_AGENT)
 
     def _conversation(self, binding: Binding, messages: object) -> Sequence[Spoken]:
         if not messages:
@@ -168,8 +187,15 @@ class Capture:
             for one in fresh:
                 _keep(accepted, one.key, None)
             for one in messages:
+                if one.said.by_agent:
+                    self._unmark(one.key[0])
                 if one.told:
                     _keep(self._told, one.key[0], one.key[1] + 1)
+
+    def _unmark(self, digest: bytes) -> None:
+        marks = self._agents.pop(digest, 0)
+        if marks > 1:
+            _keep(self._agents, digest, marks - 1)
 
     def _digest(self, binding: Binding, role: Role, content: str) -> bytes:
         """Digest what makes a message the same one, its number among equal ones apart."""
