@@ -21,6 +21,7 @@ ADDRESSES = [
     "mongodb+srv://bob:‹x#y/z›@cluster.example.net,other.example.net/db",
     "redis://:‹a#b›@[::1]:6379/0",
     "redis://default:‹/abc=›@cache:6379",
+    "redis://:‹/abc›@cache:6379",
     "postgresql://app:‹#1›@db/x",
     "postgres://app:‹%23xyz›@db",
     'dsn = "postgres://app:‹S3cret#1›@db"',
@@ -54,6 +55,9 @@ ADDRESS_LOOK_ALIKES = [
     "nfs://host:/export@snapshot",
     "postgres://app:%PASSWORD%@db",
     "mongodb://db:27017/?appName=a@b",
+    "mongodb://h:?retry=1&owner=dba@corp.example",
+    "mysql://root:/var/run/mysqld.sock,owner=dba@corp.example",
+    "postgres://:/var/run/dba@corp.example",
     "file://C:/Users/bob@work/x",
     f"https://github.com/o/r/commit/{HEX40}",
     f"https://github.com/o/r/blob/{HEX40}/a@b.txt",
@@ -167,6 +171,11 @@ CONNECTIONS = [
     '"Server=db;Password=‹correct horse›"',
     "Server=db; Password=‹Abc 123›;",
     "Password = ‹Abc 123›; Encrypt = yes",
+    "Server = db; Password = ‹Abc 123 x›; Encrypt = yes",
+    "password = ‹at› least 8 characters; username = your email",
+    "Password = ‹min› 8 chars; Username = your email",
+    "const password = ‹user.password› || process.env.PASS2; const user = 1",
+    "const pwd = ‹first› 2 + other; const user = 1",
 ]
 
 CONNECTION_LOOK_ALIKES = [

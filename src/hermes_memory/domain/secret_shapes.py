@@ -14,20 +14,19 @@ from hermes_memory.domain.secret_names import ACCESS, ACCESS_WORDS
 from hermes_memory.domain.stop_words import STOP_WORDS
 
 _SAID_OF_PHRASES: Final = """
-agreed ask changed character characters contains decided default dialog disabled empty enabled encrypts entropy error
-expired expires failed fails field file files five forgotten four hidden incorrect input invalid kept keychain last
-least length long login longer lost manager match matches maximum minimum missing month months never next none office
-option optional phrase policy private prompt protected protects random read refused rejected required reset rotate
-rotated rotates rotation same saved secret see set shared short shown six stored strong text three today tomorrow two
-unknown unlocks unset updated use used user users uses vault weak week weeks wiki word words works written wrong year
-years yesterday
+agreed ask changed character characters chars contains decided default dialog digits disabled empty enabled encrypts
+entropy error expired expires failed fails field file files five forgotten four hidden incorrect input invalid kept
+keychain last least length letters long login longer lost manager match matches max maximum min minimum missing
+month months never next none office option optional phrase policy private prompt protected protects random read
+refused rejected required reset rotate rotated rotates rotation same saved secret see set shared short shown six
+stored strong text three today tomorrow two unknown unlocks unset updated use used user users uses vault weak week
+weeks wiki word words works written wrong year years yesterday
 siehe steht liegt zeichen wort worte wörter lang kurz fehlt falsch leer geheim
 """
 _PARTED_VALUE: Final = (
     r"(?!(?:await|delete|new|typeof|void|yield)[ \t])"
     r"[^\s;\"'`=<(${][^\s;\"'`=<(]{0,63}(?:[ \t]{1,4}[^\s;\"'`=<(]{1,64}){1,4}"
 )
-_EQUALS: Final = r"[ \t]{0,2}=[ \t]{0,2}"
 _LONE_USER: Final = (
     r"(?:[0-9a-fA-F]{32,128}|(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{40,255}"
     r"|(?=[a-z0-9_]{0,64}[A-Z])(?=[A-Za-z_]{0,32}[0-9]{1,32}[A-Za-z_]{1,32}[0-9])[A-Za-z0-9_]{20,255})"
@@ -37,6 +36,13 @@ _AFTER_A_HOST: Final = r"[0-9]{0,5}[/?#,;]|[$%{]{0,3}(?i:\w{0,16}port)[%}]{0,3}[
 """Behind the name of a host: a port, or what stands for one."""
 _HOST: Final = r"(?:[\w.-]{1,256}+|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?(?![^\s/?,;:\"'`)\]}>])"
 _PHRASE_STOPS: Final = "|".join(sorted({*STOP_WORDS, *_SAID_OF_PHRASES.split()}))
+_PROGRAM: Final = r"[|&+*.?]"
+"""What a value in a program is put together with."""
+_EQUALS: Final = (
+    rf"(?:=(?![ \t])|[ \t]{{0,2}}=[ \t]{{0,2}}(?=[^;\"'`\n]{{0,320}}[0-9])"
+    rf"(?!(?:[^\s;]{{1,64}}[ \t]{{1,4}}){{0,4}}?(?:(?:{_PHRASE_STOPS})\b|[^\s;]{{0,64}}{_PROGRAM})))"
+)
+"""The sign before a value. With blanks around it rules and programs have it as well, so more is asked of the value."""
 _PHRASE_WORD: Final = rf"(?!(?i:{_PHRASE_STOPS})\b)"
 _PHRASE: Final = "|".join(
     rf"(?:{_PHRASE_WORD}{word}[ \t]{{1,2}}){{2,11}}{_PHRASE_WORD}{word}"
@@ -65,8 +71,9 @@ CONTEXTS: Final = (
     context(
         "uri-password",
         "postgres mysql mariadb redis amqp mongodb",
-        r"(?:postgres(?:ql)?|mysql|mariadb|rediss?|amqps?|mongodb)://[^\s/:@?#\"<>\[]{0,256}:"
-        rf"(?P<secret>[/?#][^\s\"<>]{{0,512}}?)@(?={_HOST})",
+        # Only a user of Redis may have no name, or the path and query of a server without a port would look like this.
+        r"(?:rediss?://|(?:postgres(?:ql)?|mysql|mariadb|amqps?|mongodb)://(?=[^:]))[^\s/:@?#\"<>\[]{0,256}:"
+        rf"(?P<secret>[/?#][^\s\"<>=&,]{{0,512}}?={{0,2}})@(?={_HOST})",
     ),
     context("uri-password", "thin:", r"thin:[^\s/@]{1,128}/(?P<secret>[^\s/@]{1,256})@"),
     context(
