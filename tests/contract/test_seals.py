@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
@@ -20,6 +21,7 @@ from hermes_memory.adapters.postgres.context import caller_settings
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.history_audit import (
     ALTERED_TURN,
+    FEW_TURNS,
     GONE,
     HALF_DONE,
     ROWS_AHEAD,
@@ -329,10 +331,30 @@ async def test_a_turn_that_is_not_what_was_said_is_named(template: Installation,
         (row,) = await database.rows("select id from hermes_memory.conversations where content like '%zebra'")
         before = [flaw async for flaw in altered_turns(opened, ANALYZE)]
         await database.administer(f"update hermes_memory.conversations {altering} where content like '%zebra'")
-        after = [(flaw.what, flaw.entry) async for flaw in altered_turns(opened, ANALYZE)]
+        after = [flaw async for flaw in altered_turns(opened, ANALYZE)]
 
         assert before == []
-        assert after == [(ALTERED[altering], row[0])]
+        assert after == [Flaw(theme=DESK.theme, seal=None, change=None, what=ALTERED[altering], entry=row[0])]
+
+
+async def test_turns_of_which_other_words_are_made_now_are_counted_where_they_are_many(template: Installation) -> None:
+    async with template.copy() as database, database.store() as store, administrator(database.admin_dsn) as opened:
+        await store.delivery.apply([record(*(said(f"turn {number}") for number in range(FEW_TURNS + 1)))])
+        found = []
+        for altering in (
+            "lex = 'planted:1' where content <> 'turn 0'",
+            "lex = 'planted:1'",
+            "content = 'planted' where content = 'turn 3'",
+        ):
+            await database.administer(f"update hermes_memory.conversations set {altering}")
+            flaws = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+            found.append(Counter(flaw if isinstance(flaw, int) else flaw.what for flaw in flaws))
+
+        assert found == [
+            {STRANGE_WORDS: FEW_TURNS},
+            {FEW_TURNS + 1: 1},
+            {STRANGE_WORDS: FEW_TURNS, ALTERED_TURN: 1},
+        ]
 
 
 async def test_what_was_forgotten_merged_or_erased_is_no_flaw_nor_what_stayed_without_its_history(

@@ -28,6 +28,8 @@ class Verification:
         untold: Memories that stayed when their history was erased.
         half_done: Memories of which an import or an erasure, which began and did not end, has brought in or taken the
             history, or the memory, and not the other one yet.
+        other_words: Turns, so many of their theme that it is no flaw, of which other words are made now than when they
+            were stored.
     """
 
     themes: int
@@ -37,6 +39,7 @@ class Verification:
     published: int
     untold: int
     half_done: int
+    other_words: int
     flaws: Sequence[Flaw]
 
 
@@ -51,7 +54,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
         StoreUnavailable, SchemaNotApplied: The database cannot be read.
     """
     heads = _heads(settings, against)
-    themes = changes = seals = unsealed = untold = half_done = 0
+    themes = changes = seals = unsealed = untold = half_done = other_words = 0
     flaws: list[Flaw] = []
     known = set()
     async with administered(settings, admin_dsn) as administrator:
@@ -68,7 +71,11 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
             else:
                 flaws.append(flaw)
         analyze = Analyzer(stem=snowball_stem()).analyze
-        flaws += [flaw async for flaw in altered_turns(administrator, analyze)]
+        async for altered in altered_turns(administrator, analyze):
+            if isinstance(altered, int):
+                other_words += altered
+            else:
+                flaws.append(altered)
     for head in heads:
         if head.theme not in known:
             flaws.append(Flaw(theme=head.theme, seal=head.seal, change=None, what="a published seal is missing"))
@@ -80,6 +87,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
         published=len(heads),
         untold=untold,
         half_done=half_done,
+        other_words=other_words,
         flaws=flaws,
     )
 

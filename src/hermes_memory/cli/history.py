@@ -158,6 +158,8 @@ def _verify(given: argparse.Namespace, settings: Settings) -> int:
             + (f", {report.untold:,} memories whose history was erased: " if report.untold else ": ")
             + (counted(len(report.flaws), "flaw") if report.flaws else "all holds")
         )
+        if report.other_words:
+            print(f"of {report.other_words:,} turns other words are made now than when they were stored")
         if report.half_done:
             print(
                 f"an import or an erasure began and did not end, which leaves {report.half_done:,} memories half done: "

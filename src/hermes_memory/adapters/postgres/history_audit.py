@@ -24,6 +24,9 @@ ROWS_AHEAD: Final = 500
 GONE: Final = "a memory is gone that no change took away"
 HALF_DONE: Final = "a memory is not there yet, or not any more: an import or an erasure began and did not end"
 ALTERED_TURN: Final = "a turn is not what was said"
+FEW_TURNS: Final = 10
+FEW_OF_ALL: Final = 100
+"""Turns with other words that are named: so many, or of all turns of a theme one in so many, if that is more."""
 STRANGE_WORDS: Final = "a turn is found by words that are not those of its text"
 
 THEMES: Final[LiteralString] = """
@@ -174,11 +177,12 @@ async def straying(administrator: Administrator, theme: str | None = None) -> As
 
 async def altered_turns(
     administrator: Administrator, analyze: Analyze, theme: str | None = None
-) -> AsyncIterator[Flaw]:
+) -> AsyncIterator[Flaw | int]:
     """Yield the turns, of all themes or the one named, whose text is not the one they were stored with.
 
     No change tells of a turn that is there: its text is held against its hash and against the words, those of its time
-    and its speaker among them, by which it is found.
+    and its speaker among them, by which it is found. Where the words of many differ, they are made otherwise than when
+    those turns were stored: a number stands for these turns of a theme.
 
     Args:
         analyze: Turns a text into its lexemes as it did for what is stored.
@@ -186,22 +190,30 @@ async def altered_turns(
     async with administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
         for each in [record["agent_identity"] for record in await connection.fetch(THEMES)]:
             if theme in {None, each}:
-                rows = await connection.cursor(TURNS, each)
+                strange: list[UUID] = []
+                turns, rows = 0, await connection.cursor(TURNS, each)
                 while page := await rows.fetch(ROWS_AHEAD):
-                    for row, what in (await _altered(connection, analyze, each, page)).items():
-                        yield Flaw(theme=each, seal=None, change=None, what=what, entry=row)
+                    turns += len(page)
+                    whole = [turn for turn in page if turn["whole"]]
+                    for turn in page:
+                        if not turn["whole"]:
+                            yield Flaw(theme=each, seal=None, change=None, what=ALTERED_TURN, entry=turn["id"])
+                    strange += await _strange(connection, analyze, each, whole)
+                if len(strange) > max(FEW_TURNS, turns // FEW_OF_ALL):
+                    yield len(strange)
+                    continue
+                for row in strange:
+                    yield Flaw(theme=each, seal=None, change=None, what=STRANGE_WORDS, entry=row)
 
 
-async def _altered(connection: Connection, analyze: Analyze, theme: str, page: Sequence[Record]) -> dict[UUID, str]:
-    """Return the turns among these that are not what they were, and what is not."""
+async def _strange(connection: Connection, analyze: Analyze, theme: str, page: Sequence[Record]) -> list[UUID]:
+    """Return the turns among these that are found by other words than those of their texts."""
     pace, words = Pace(), []
     for turn in page:
         await pace.breathe()
         text = indexed_text(turn["content"], at=utc(turn["ts"]), speaker=turn["speaker"])
         words.append(indexed(analyze(text)).vector)
-    others = await connection.fetch(OTHER_WORDS, theme, [turn["id"] for turn in page], words)
-    strange = {record["id"]: STRANGE_WORDS for record in others}
-    return strange | {turn["id"]: ALTERED_TURN for turn in page if not turn["whole"]}
+    return [row["id"] for row in await connection.fetch(OTHER_WORDS, theme, [turn["id"] for turn in page], words)]
 
 
 def _link(record: Record) -> Link:
