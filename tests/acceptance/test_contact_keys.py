@@ -146,7 +146,7 @@ def _talk(agent: Agent, session: str) -> list[str]:
     """Use every hook and tool, some of them wrongly; return what the host and the model are shown."""
     provider = agent.provider
     provider.on_turn_start(1, "Is there tea?")
-    called = dict(zip(SESSIONS, CONTACTS.values(), strict=True))[session][0]["user_name"]
+    called = tuple(CONTACTS.values())[SESSIONS.index(session)][0]["user_name"]
     provider.sync_turn(f"[{called}] Is there tea in the house?", "There is tea, of course.", session_id=session)
     for number, author in enumerate(AUTHORS):
         sender = author.get("name", author["id"])
