@@ -13,6 +13,7 @@ from hermes_memory.application.store_readings import StoreReadings
 from hermes_memory.cli import checks
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError, StoreUnavailable
 from hermes_memory.ports.metrics import Metric
+from hermes_memory.settings import Settings
 
 
 class Counting:
@@ -72,7 +73,7 @@ async def test_a_snapshot_and_the_doctor_leave_out_what_takes_too_long_to_count(
 ) -> None:
     side, counting = InProcess(FaultyEmbedder()), Counting(monkeypatch, DeadlineExceeded("late"))
     status = await side.memory.status()
-    vectors = checks._vectors(status)
+    vectors = checks._vectors(status, Settings())
     counting.error = StoreUnavailable("away")
     away = await side.memory.status()
 

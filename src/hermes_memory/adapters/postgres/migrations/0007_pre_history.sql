@@ -110,8 +110,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select count(*), min(h.recorded_at) from hermes_memory.history h where h.seal is null
 $$;
 
--- Notes that texts of changes of one theme were erased: how many and, by a digest, which, and after that the entries that
--- stay, though their history is gone. It is a change of its own, and so part of the chain. For the owner alone.
+-- Notes that texts of changes of one theme were erased: how many and, by a digest, which, and after that the entries
+-- that stay, though their history is gone. It is a change of its own, and so part of the chain. For the owner alone.
 create function hermes_memory.note_erasure(theme text, record_id uuid, taken uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare

@@ -149,9 +149,9 @@ end $$;
 
 -- Takes changes from the history of one theme to that of another, where they are sealed anew. What was sealed stays
 -- proven: the old theme keeps their hashes, as of an erasure, under the seals that were published of it, and the salt
--- goes along, so that whoever has the change can still show that it is the one under the old seal. A theme that a change
--- comes back to keeps what is left of it there and gets the change under a new id, as does one that has another change
--- under that id.
+-- goes along, so that whoever has the change can still show that it is the one under the old seal. A theme that a
+-- change comes back to keeps what is left of it there and gets the change under a new id, as does one that has another
+-- change under that id.
 create function hermes_memory.move_changes(from_theme text, to_theme text, ids uuid[]) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
