@@ -8,6 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -81,6 +82,15 @@ async def test_names_and_reasons_of_a_file_are_cleaned_cut_and_without_secrets()
     assert {len(each.reason or "") <= REASON_MAX_CHARS for each in kept if isinstance(each, ArchivedChange)} == {True}
     assert all(len(getattr(each, "tool", None) or "") <= NAME_MAX_CHARS for each in kept)
     assert [(each.speaker or "").startswith("Bob") for each in kept if isinstance(each, ArchivedTurn)] == [True]
+
+
+async def test_the_record_of_an_erasure_names_all_memories_that_stayed_as_in_the_file() -> None:
+    named = " ".join(["2", "ab" * 32, *(str(UUID(int=number)) for number in range(2_000))])
+    erased = replace(CHANGE, change="erased", before=None, after=None, target="", reason=named)
+    done, kept = await imported([erased])
+
+    assert [each.reason for each in kept if isinstance(each, ArchivedChange)] == [named]
+    assert done.mended == 0
 
 
 @pytest.mark.parametrize("restoring", [False, True])

@@ -16,6 +16,7 @@ from hermes_memory.domain.archive import (
     ArchivedTheme,
     ArchivedTurn,
 )
+from hermes_memory.domain.chain import ERASED
 from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Origin, Role
@@ -100,7 +101,8 @@ class RecordPreparing:
             origin=self._name(record.origin) or "",
             tool=self._name(record.tool),
             session=self._preparing.session(record.session),
-            reason=self._short(record.reason, REASON_MAX_CHARS),
+            # That of an erasure names each memory that stayed.
+            reason=self._short(record.reason, TEXT_MAX_CHARS if record.change == ERASED else REASON_MAX_CHARS),
             metadata=None if record.metadata is None else self._preparing.metadata(record.metadata),
         )
 
