@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes_memory.adapters import notebook_lines
+from hermes_memory.adapters.brief_lock import lock_briefly
 from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
 from hermes_memory.adapters.notebook_files import LINES, MAX_BYTES, NotebookFiles
 from hermes_memory.domain.model import HomeId, Target
@@ -181,6 +183,22 @@ class TestNotebookFiles(NotebooksContract):
         assert come
         assert (str(note), note.read_bytes()) in synced
         assert note.read_bytes() != here[1]
+
+    def test_whoever_comes_waits_for_nobody_longer_than_a_turn_can(
+        self, tmp_path: Path, notebooks: NotebookFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        waits: list[float] = []
+
+        def lock(descriptor: int, patience: float, *, shared: bool = False) -> None:
+            waits.append(patience)
+            lock_briefly(descriptor, 0, shared=shared)
+
+        NotebookFiles(tmp_path, identity=HomeId("home")).subject_comes()
+        monkeypatch.setattr(notebook_lines, "lock_briefly", lock)
+        notebooks.subject_comes()
+
+        assert len(waits) == 2
+        assert sum(waits) < 0.03
 
     def test_a_home_without_somebody_keeps_no_note(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         self.write(notebooks, Target.MEMORY, "one")

@@ -27,10 +27,12 @@ logger = logging.getLogger(__name__)
 
 KEY_BYTES: Final = 32
 NAME_BYTES: Final = 16
-_PATIENCE: Final = 0.25
+_PATIENCE: Final = 0.025
 """Seconds to wait for a process that looks through the notebooks. The host's turn waits with us."""
 _MOMENT: Final = 0.02
-"""Seconds to try whether somebody's session is there."""
+"""Seconds to try whether somebody's session is there, where no turn waits."""
+_GLANCE: Final = 0.002
+"""The same where one does. To miss a process that only looks holds back more lines, and no fewer."""
 
 Written: TypeAlias = Callable[[], tuple[Sequence[str], bool]]
 
@@ -118,7 +120,7 @@ class FileNotebookLines:
         if self._staying is not None:  # somebody took the file away meanwhile, and what it said
             self._let_go()
             self._add(descriptor, [VISITED])
-        if _alone(descriptor):
+        if _alone(descriptor, _GLANCE):
             self._settle(descriptor)
         self._add(descriptor, [VISITED])
         try:
@@ -226,10 +228,10 @@ class FileNotebookLines:
         return [hashlib.blake2b(text, key=self._key, digest_size=NAME_BYTES).hexdigest() for text in texts]
 
 
-def _alone(descriptor: int) -> bool:
+def _alone(descriptor: int, patience: float = _MOMENT) -> bool:
     """Take the lock for ourselves if nobody's session is there, and tell whether we have it now."""
     try:
-        lock_briefly(descriptor, _MOMENT)
+        lock_briefly(descriptor, patience)
     except TimeoutError:
         return False
     return True
