@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
 
-from hermes_memory.domain.redaction import Redacted, may_hold_secret, redact
+from hermes_memory.domain.redaction import Redacted, may_hold_secret, redact, redact_value
 
 HEX40 = "3f2a9c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b"
 MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7"
@@ -316,6 +316,35 @@ def test_redacting_such_a_text_again_changes_nothing(pieces: list[str]) -> None:
     once = redact("".join(pieces).replace("‹", "").replace("›", "")).text
 
     assert redact(once) == Redacted(text=once)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret: password=short", "token: pw=>x", 'token="pw=x"', 'secret: "***pwd:***x"', "cookie: a=pwd=x",
+        "authorization: bearer pwd=x", "key=my_secret value=pwd=x", "authorization: 'pwd=x'",
+        "authorization: 'basic pwd=x'", "api key: ‘passwort:‚x",
+    ],
+)  # fmt: skip
+def test_a_short_value_grows_into_no_secret_by_the_mark_within_it(text: str) -> None:
+    once = redact(text)
+
+    assert redact(once.text) == Redacted(text=once.text)
+
+
+@pytest.mark.parametrize("name", ["token", "auth", "client_secret", "password", "cookie", "authorization"])
+@pytest.mark.parametrize("value", ["pwd=x", "password:x", "a pwd=x", "basic pwd=x"])
+def test_nor_does_one_that_stands_under_a_name(name: str, value: str) -> None:
+    once = redact_value(name, value)
+
+    assert redact_value(name, once.text) == Redacted(text=once.text)
+
+
+@pytest.mark.parametrize(
+    "text", [f"token=ab-{'ghp_' + 'a1B2' * 9}-cd", f"postgres://app:ab-{'ghp_' + 'a1B2' * 9}-cd@db/x"]
+)
+def test_what_stands_beside_a_token_within_a_value_goes_with_it(text: str) -> None:
+    assert "cd" not in redact(text).text
 
 
 @pytest.mark.parametrize(

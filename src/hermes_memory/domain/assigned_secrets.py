@@ -140,7 +140,7 @@ def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
         return quoted or not _is_prose(value, match)
     if quoted or _is_authorization(match):
         return _is_named_key(value, match)
-    if value.isdigit() and len(value) <= _LONGEST_NUMBER:
+    if names.MARKED_WITHIN.search(value) or (value.isdigit() and len(value) <= _LONGEST_NUMBER):
         return False
     return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_KEY and any(map(str.isdigit, value)))
 
@@ -176,6 +176,8 @@ def _is_attribute(value: str, match: re.Match[str]) -> bool:
 
 def _proves_who(value: str) -> bool:
     """Tell whether the value of an authorization is the proof itself, and not the name of a way to give it."""
+    if names.MARKED_WITHIN.search(value):
+        return False
     if scheme := names.SCHEME.match(value):
         return names.PLACEHOLDER.fullmatch(value, scheme.end()) is None
     if any(map(str.isspace, value)) or names.METHOD.fullmatch(value) or _ADDRESS.match(value):
@@ -184,6 +186,8 @@ def _proves_who(value: str) -> bool:
 
 
 def _is_quoted_key(value: str) -> bool:
+    if names.MARKED_WITHIN.search(value):
+        return False
     return len(value) >= _SHORTEST_QUOTED_KEY and not any(map(str.isspace, value))
 
 

@@ -18,7 +18,7 @@ from hermes_memory.domain import secret_shapes as shapes
 from hermes_memory.domain.assigned_secrets import assigns_a_secret, folded, named_secret, without_assigned
 from hermes_memory.domain.private_keys import may_hold_key, without_private_keys
 from hermes_memory.domain.secret_lines import SPANNING, ContextShape
-from hermes_memory.domain.secret_names import PLACEHOLDER
+from hermes_memory.domain.secret_names import MARKED_WITHIN, PLACEHOLDER
 from hermes_memory.domain.secret_spelling import plainly_named
 from hermes_memory.domain.secret_tokens import TokenShape, suspected_tokens
 
@@ -164,9 +164,9 @@ def _redact_token(_match: re.Match[str], *, kind: str, found: Counter[str]) -> s
 
 
 def _redact_group(match: re.Match[str], *, kind: str, found: Counter[str]) -> str:
-    """Put a mark in the place of the one group that matched, unless a placeholder stands there."""
+    """Put a mark in the place of the one group that matched, unless a placeholder stands there or within it."""
     group = match.lastgroup
-    if group is None or PLACEHOLDER.fullmatch(match[group]):
+    if group is None or PLACEHOLDER.fullmatch(match[group]) or MARKED_WITHIN.search(match[group]):
         return match[0]
     return _replaced(match, group, len(match[group]), _mark(kind, found))
 

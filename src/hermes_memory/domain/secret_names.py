@@ -87,6 +87,9 @@ PLACEHOLDER: Final = re.compile(
 )
 """Stands where a secret would be, such as `<password>`, `$PASSWORD`, `***` or our own mark."""
 
+MARKED_WITHIN: Final = re.compile(r"[=:＝：>][*\\\"'`“„«‘‚]{0,4}\[redacted:(?:password|secret)\b")
+"""A mark behind the sign of its own name: what holds one has been looked into, and is longer for it."""
+
 CODE: Final = re.compile(
     r"[A-Za-z_][\w.]{0,255}[(\[].*"
     r"|(?:self|os|config|cfg|settings|env|environ|process|args|opts|options|request|req|this|ctx|credentials?)(?:\.\w.*)?"
