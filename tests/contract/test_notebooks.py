@@ -200,6 +200,27 @@ class TestNotebookFiles(NotebooksContract):
         assert len(waits) == 2
         assert sum(waits) < 0.03
 
+    @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+    def test_a_forked_child_is_nobodys_session(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
+        notebooks.subject_comes()
+        ended, end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(end)
+            os.read(ended, 1)
+            os._exit(0)
+        os.close(ended)
+        try:
+            self.write(notebooks, Target.MEMORY, "one")
+            notebooks.subjects_leave()
+            self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
+            shared = notebooks.standing().shared
+        finally:
+            os.close(end)
+            os.waitpid(child, 0)
+
+        assert shared == {"two"}
+
     def test_a_home_without_somebody_keeps_no_note(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         self.write(notebooks, Target.MEMORY, "one")
         notebooks.told(["one"], private=False)

@@ -113,6 +113,26 @@ def test_a_runtime_whose_thread_died_is_replaced_and_old_shares_end_nothing(take
     assert second.runtime.loop.alive
 
 
+def test_who_is_there_when_a_thread_dies_is_there_with_the_next_runtime_and_leaves_with_it(
+    take: Take, home: Path
+) -> None:
+    (home / "memories").mkdir(exist_ok=True)
+    notebook, lines = home / "memories" / "USER.md", NotebookFiles(home, identity=HomeId("home"))
+    first = take()
+    first.runtime.local.mirror.subject_comes()
+    first.runtime.loop.stop(timeout=GUARD)
+    second = take()
+    notebook.write_text("my PIN is 4711", encoding="utf-8")
+    meanwhile = lines.standing().shared
+    release(second, timeout=1)
+    lines.standing()
+    notebook.write_text("prefers tea", encoding="utf-8")
+    first.runtime.local.spool.close()
+
+    assert meanwhile == frozenset()
+    assert lines.standing().shared == {"prefers tea"}
+
+
 def test_a_process_that_ends_in_order_says_that_nobody_is_there_though_a_share_was_never_given_back(
     home: Path,
 ) -> None:

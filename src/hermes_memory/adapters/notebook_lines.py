@@ -13,6 +13,7 @@ import os
 import secrets
 import stat
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -54,6 +55,7 @@ class FileNotebookLines:
         self._staying: int | None = None
         self._complaint = logging.WARNING
         self._begin((0, 0))
+        _all.add(self)
 
     def told(self, lines: Collection[str], *, private: bool) -> None:
         """Note whose lines are. Everybody's need no note as long as nobody's session was ever there."""
@@ -147,6 +149,11 @@ class FileNotebookLines:
             facts = {"action": "notebook.held", "lines": held}
             logger.info("lines of the notebooks came in talk with somebody and stay out of the memory", extra=facts)
 
+    def leave_to_parent(self) -> None:
+        """Forget, in a process that was forked, who is here: they stay with the parent, and so does their lock."""
+        self._busy = threading.Lock()
+        self._let_go()
+
     # --- the file
 
     @contextmanager
@@ -226,6 +233,18 @@ class FileNotebookLines:
     def _names(self, lines: Collection[str]) -> list[str]:
         texts = (spelling(line).encode("utf-8", "replace") for line in lines)
         return [hashlib.blake2b(text, key=self._key, digest_size=NAME_BYTES).hexdigest() for text in texts]
+
+
+_all: Final[weakref.WeakSet[FileNotebookLines]] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for lines in list(_all):
+        lines.leave_to_parent()
+
+
+# A forked child shares the lock of its parent, and would be somebody's session for as long as it lives.
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _alone(descriptor: int, patience: float = _MOMENT) -> bool:

@@ -37,6 +37,7 @@ class Mirror:
         self._order = threading.Lock()
         self._read: dict[Target, tuple[str, tuple[str, ...]]] = {}
         self._entries: dict[Target, dict[str, str | None]] = {}
+        self._visited = False
 
     def added(self, caller: Caller, target: Target, content: object) -> Operation:
         """Accept an addition the host told of.
@@ -109,11 +110,19 @@ class Mirror:
 
     def subject_comes(self) -> None:
         """Note that somebody's session is here: what is new in the files may be theirs until the host tells."""
+        self._visited = True
         self._notebooks.subject_comes()
 
     def subjects_leave(self) -> None:
         """Note that no session of somebody is here any more."""
+        self._visited = False
         self._notebooks.subjects_leave()
+
+    def subjects_move(self, successor: Mirror) -> None:
+        """Have another mirror of the same notebooks note who is here, in the place of this one."""
+        if self._visited:
+            successor.subject_comes()
+        self.subjects_leave()
 
     @property
     def home(self) -> HomeId:

@@ -132,9 +132,11 @@ def acquire(settings: Settings, secret: SecretReader) -> Handle:
 
 def _renewed(key: Key, settings: Settings, secret: SecretReader) -> Runtime:
     """Put a new runtime, with one share, in the place of what there was. Under the lock."""
-    _runtimes.pop(key, None)
+    dead = _runtimes.pop(key, None)
     _shares.pop(key, None)
     runtime = Runtime(settings, secret)
+    if dead is not None:
+        dead.local.mirror.subjects_move(runtime.local.mirror)
     _runtimes[key], _shares[key] = runtime, 1
     return runtime
 
