@@ -107,12 +107,23 @@ def test_nothing_is_left_of_a_message_that_is_an_answer_alone(answer: str, wrap:
     assert clean_text(wrap(answer), max_chars=10**6) == ""
 
 
-def test_an_answer_that_tells_nothing_but_an_id_is_known() -> None:
-    for answer in (
-        result_json(accepted=True, operation=uuid.UUID(int=7)),
-        result_json(forgotten=True, id=uuid.UUID(int=7)),
-    ):
-        assert without_recalled(f"Done. {answer}") == "Done. "
+RECEIPTS = [
+    result_json(accepted=True, operation=uuid.UUID(int=7)),
+    result_json(forgotten=True, id=uuid.UUID(int=7)),
+]
+
+
+@pytest.mark.parametrize("message", [*RECEIPTS, f" {RECEIPTS[0]}\n", "\n".join(RECEIPTS)])
+def test_nothing_is_left_of_answers_that_tell_nothing_but_an_id(message: str) -> None:
+    assert without_recalled(message) == ""
+
+
+@pytest.mark.parametrize("receipt", RECEIPTS)
+@pytest.mark.parametrize("wrap", [as_it_is, in_a_string])
+def test_what_resembles_such_an_answer_stays_in_a_question_about_it(receipt: str, wrap: Callable[[str], str]) -> None:
+    question = f"My API answers {wrap(receipt)} and then hangs, why?"
+
+    assert without_recalled(question) == question
 
 
 @pytest.mark.parametrize("line", [NOTE_LINE, SAID_LINE])
@@ -135,6 +146,21 @@ def test_what_is_said_behind_such_a_line_is_kept() -> None:
     echo = NOTE_LINE.replace("“", "«").replace("”", "»")
 
     assert without_recalled(f"{echo} was moved again, to 12 May") == "  was moved again, to 12 May"
+
+
+@pytest.mark.parametrize("dash", ["—", "–", "->", "--", "-"])
+@pytest.mark.parametrize("form", ["{}", "> {}", "{}\n"])
+def test_a_correction_behind_a_line_without_quotes_is_kept(dash: str, form: str) -> None:
+    line = form.format(f"- 2026-05-03 entry (memory), from user: Launch on 9 May {dash} that is wrong, it is 12 May")
+
+    assert without_recalled(line).strip() == f"{dash} that is wrong, it is 12 May"
+
+
+def test_a_dash_within_quotes_ends_no_line_of_a_block() -> None:
+    for before, behind in ("«»", "''", ("„", "")):
+        echo = f"- 2026-05-03 entry (memory), from user: {before}Launch — on 9 May{behind}"
+
+        assert without_recalled(f"Noted:\n{echo}\nSo be it.") == "Noted:\nSo be it."
 
 
 HEAD = f'{{"id": "{uuid.UUID(int=7)}", "kind": "entry", "content": "'
@@ -194,10 +220,12 @@ def test_an_answer_behind_many_objects_of_others_is_known(number: int) -> None:
 @pytest.mark.parametrize(
     "unit",
     [
+        f"{RECEIPTS[0]}\n",
         HEAD, f'{{"hits": [{HEAD}', f"[{HEAD}", HEAD.replace('"', '\\"'), HEAD.replace('"', "'"), f"{HEAD}x\n",
         f"{HEAD}\\",
         '{\\"hits\\": [', '"{\\"hits\\"', '[{"id": ', '{"id": 1}', '[{"id":1},', "{\\\\\\\"hits\\\\\\\":", '{"a":"b",',
         "2026-05-03 entry (memory), from user: ", "2026-05-03 entry (memory), from user: «",
+        "\n2026-05-03 entry (memory), from user: a — ",
         "- 2026-05-03 entry (user), ",
         "2026-05-03 entry (memory), from user: '\n", "2026-05-03 10:00 turn, a ", "entry (",
     ],

@@ -64,11 +64,37 @@ _MOST_STARTS: Final = 32
 def without_answers(text: str) -> str:
     """Remove the answers, whole or in part, with an object around them that tells nothing but names.
 
-    >>> without_answers('Done. {"forgotten": true, "id": "00000000-0000-0000-0000-000000000007"}')
-    'Done. '
+    An answer that tells nothing but an id is as good as anybody's, and goes only where nothing else is said.
+
+    >>> without_answers('{"forgotten": true, "id": "00000000-0000-0000-0000-000000000007"}')
+    ''
     """
     if not _may_hold_answer(text):
         return text
+    return "" if _is_receipts(text) else _without_answers(text)
+
+
+def _is_receipts(text: str) -> bool:
+    """Tell whether a text is answers that tell nothing but an id, and nothing else."""
+    end, length = 0, len(text.rstrip())
+    while end < length:
+        try:
+            found, end = json.JSONDecoder().raw_decode(text, _first_said(text, end))
+        except (ValueError, RecursionError):
+            return False
+        receipt = _RECEIPTS.get(frozenset(found)) if isinstance(found, dict) else None
+        if receipt is None or not _is_id(found[receipt]):
+            return False
+    return end > 0
+
+
+def _first_said(text: str, start: int) -> int:
+    while text[start].isspace():
+        start += 1
+    return start
+
+
+def _without_answers(text: str) -> str:
     kept: list[str] = []
     position = place = looked_into = 0
     while looked_into < _MOST_STARTS and (start := _START.search(text, place)):
@@ -97,7 +123,7 @@ def _without_answers_in_string(text: str, start: int) -> tuple[int, str | None]:
     string = _STRING.match(text, start)
     written = string[0] if string else ""
     said = json.loads(f'"{written}"', strict=False)
-    left = without_answers(said)
+    left = _without_answers(said)
     if left == said:
         return start + len(written), None
     return start + len(written), json.dumps(scrub(left).strip(), ensure_ascii=written.isascii())[1:-1]
@@ -135,10 +161,7 @@ def _is_answer(found: object) -> bool:
         return False
     if any(keys <= found.keys() for keys in _ANSWERS) or _is_row(found):
         return True
-    if found.keys() == {"stored", "entry"}:
-        return _is_row(found["entry"])
-    receipt = _RECEIPTS.get(frozenset(found))
-    return receipt is not None and _is_id(found[receipt])
+    return found.keys() == {"stored", "entry"} and _is_row(found["entry"])
 
 
 def _is_row(found: object) -> bool:

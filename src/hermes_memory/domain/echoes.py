@@ -40,10 +40,15 @@ _OTHERWISE_QUOTED: Final = re.compile(
         rf"{before}[^\n]{{0,65536}}{behind}(?!\w)"
         for before, behind in ("„“", "„”", "«»", "»«", "‹›", "‘’", "‚‘", "''", "「」", "``")
     )
-    + r"|[^\n]{0,65536})(?P<end>[ \t|*_]{0,8}(?:\n|\Z))?",
+    # Without quotes nothing else tells where a remark of the one who quotes begins.
+    + r"|[^\n„“”«»‹›‘’‚'「`][^\n]{0,65536}?(?=[ \t](?:[—–]|-{1,2}>?)[ \t])|[^\n]{0,65536})"
+    r"(?P<end>[ \t|*_]{0,8}(?:\n|\Z))?",
     re.MULTILINE,
 )
-"""A line whose label is ours to the letter, in other quotes or in none: what it quotes then ends with the line."""
+"""A line whose label is ours to the letter, in other quotes or in none: what it quotes then ends with the line.
+
+Where it is in no quotes, it ends before a dash: what is said of a memory is not to go with it.
+"""
 _HOST_NOTE: Final = re.compile(
     r"\[System note:\s{0,8}The following is recalled memory context[^\]\n]{0,600}\]\s{0,8}", re.IGNORECASE
 )
