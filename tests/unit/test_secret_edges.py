@@ -323,6 +323,7 @@ def test_redacting_such_a_text_again_changes_nothing(pieces: list[str]) -> None:
     [
         "secret: password=short", "token: pw=>x", 'token="pw=x"', 'secret: "***pwd:***x"', "cookie: a=pwd=x",
         "authorization: bearer pwd=x", "key=my_secret value=pwd=x", "authorization: 'pwd=x'",
+        "password=authorization: https://idp.example/authorizeServer=x;Pwd=abc;Database=y",
         "authorization: 'basic pwd=x'", "api key: ‘passwort:‚x",
     ],
 )  # fmt: skip

@@ -87,7 +87,7 @@ PLACEHOLDER: Final = re.compile(
 )
 """Stands where a secret would be, such as `<password>`, `$PASSWORD`, `***` or our own mark."""
 
-MARKED_WITHIN: Final = re.compile(r"[=:＝：>][*\\\"'`“„«‘‚]{0,4}\[redacted:(?:password|secret)\b")
+MARKED_WITHIN: Final = re.compile(rf"[=:＝：>][{BLANKS}*\\\"'`“„«‘‚]{{0,16}}\[redacted:(?:password|secret)\b")
 """A mark behind the sign of its own name: what holds one has been looked into, and is longer for it."""
 
 CODE: Final = re.compile(
