@@ -11,6 +11,7 @@ import anyio
 import asyncpg
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres, ServerAddress
+from hermes_memory.adapters.postgres.connecting import connect
 from hermes_memory.adapters.postgres.errors import translated
 from hermes_memory.adapters.postgres.migrator import migrate
 from hermes_memory.adapters.postgres.pool import Pool
@@ -177,7 +178,7 @@ class StorePreparation:
 
 async def _ensure_database(superuser_dsn: str) -> None:
     with translated(StoreUnavailable):
-        connection = await asyncpg.connect(superuser_dsn, timeout=ADMIN_SECONDS, command_timeout=ADMIN_SECONDS)
+        connection = await connect(superuser_dsn, timeout=ADMIN_SECONDS, command_timeout=ADMIN_SECONDS)
         try:
             if not await connection.fetchval(_EXISTS, DATABASE):
                 await connection.execute(_CREATE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import asyncpg
 
+from hermes_memory.adapters.postgres.connecting import connect
 from hermes_memory.adapters.postgres.errors import readable_address
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ async def lone_connection(purpose: str, *, timeout: float, **address: Any) -> As
         ConfigurationError: The driver cannot read the address.
     """
     with readable_address():
-        connection = await asyncpg.connect(
+        connection = await connect(
             **address,
             timeout=CONNECT_SECONDS,
             command_timeout=timeout,

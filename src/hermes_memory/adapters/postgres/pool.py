@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias
 import anyio
 import asyncpg
 
+from hermes_memory.adapters.postgres.connecting import connect
 from hermes_memory.adapters.postgres.context import caller_settings, opening, statement_limit
 from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, readable_address, translated
 from hermes_memory.adapters.postgres.hosts import rotated
@@ -237,7 +238,7 @@ class Pool:
     async def _connect(self, dsn: str | None = None, **options: Any) -> asyncpg.Connection[asyncpg.Record]:
         """Connect, beginning with the host after the one that failed last."""
         try:
-            return await asyncpg.connect(dsn and rotated(dsn, self._failures), **options)
+            return await connect(dsn and rotated(dsn, self._failures), **options)
         except BaseException:
             self._failures += 1
             raise
