@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -203,20 +204,25 @@ class TestNotebookFiles(NotebooksContract):
     @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
     def test_a_forked_child_is_nobodys_session(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         notebooks.subject_comes()
-        ended, end = os.pipe()
-        child = os.fork()
+        (ended, end), (begun, begin) = os.pipe(), os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the runner has threads, and the child does nothing
+            child = os.fork()
         if child == 0:
             os.close(end)
+            os.write(begin, b".")
             os.read(ended, 1)
             os._exit(0)
         os.close(ended)
         try:
+            os.read(begun, 1)
             self.write(notebooks, Target.MEMORY, "one")
             notebooks.subjects_leave()
             self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
             shared = notebooks.standing().shared
         finally:
-            os.close(end)
+            for descriptor in (end, begun, begin):
+                os.close(descriptor)
             os.waitpid(child, 0)
 
         assert shared == {"two"}
