@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 from uuid import uuid4
 
 from hermes_memory.application.answers import Fate
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
 from hermes_memory.domain.errors import HermesMemoryError, InvalidInput, NotVisible
-from hermes_memory.domain.model import SINKS, AllScope, Caller, Kind, RowId, Scope, SubjectScope, ThemeScope
-from hermes_memory.domain.visibility import changeable
+from hermes_memory.domain.history import Change, ChangeKind
+from hermes_memory.domain.model import SINKS, AllScope, Caller, Entry, Kind, RowId, Scope, SubjectScope, ThemeScope
+from hermes_memory.domain.visibility import changeable, past_visible
 from hermes_memory.testing.worlds import Placed, Setting
 
 PLENTY = 200
 SECONDS = 60.0
+
+
+class Written(NamedTuple):
+    """An entry as it was written, and by whom."""
+
+    owner: Caller
+    entry: Entry
 
 
 async def answers_are_as_the_rule_has_them(memory: Memory, setting: Setting, caller: Caller) -> None:
@@ -38,13 +48,14 @@ async def answers_are_as_the_rule_has_them(memory: Memory, setting: Setting, cal
 
 async def _ids_obey(view: View, setting: Setting, caller: Caller) -> None:
     seen = {row.id for row in setting.seen(caller)}
-    absent = str(await _refusal(view.get, RowId(uuid4())))
+    absent, never = [str(await _refusal(ask, RowId(uuid4()))) for ask in (view.get, view.history)]
     for row in setting.rows:
         refusal = await _refusal(view.get, row.id)
         assert (refusal is None) is (row.id in seen), (caller, row)
         assert refusal is None or str(refusal) == absent
         past = await _refusal(view.history, row.id)
         assert (past is None) is (row.id in _with_past(setting, caller)), (caller, row)
+        assert past is None or str(past) == never
 
 
 async def _explanations_obey(view: View, setting: Setting, caller: Caller) -> None:
@@ -80,6 +91,89 @@ async def changes_reach_ones_own_alone(memory: Memory, setting: Setting, caller:
 async def _is_where_it_belongs(memory: Memory, row: Placed, *, gone: bool) -> None:
     refusal = await _refusal(memory.view_of(row.caller).get, row.id)
     assert (refusal is not None) is gone, row
+
+
+async def written_everywhere(memory: Memory, setting: Setting, words: str, *, alike: bool) -> Sequence[Written]:
+    """Write words to nobody and to each subject of every theme: nothing else where `alike`, else as a part."""
+    owners = _owners(setting)
+    texts = [words if alike else f"{number} holds {words}" for number in range(len(owners))]
+    views = map(memory.view_of, owners)
+    entries = await asyncio.gather(*(view.remember(text) for view, text in zip(views, texts, strict=True)))
+    return list(map(Written, owners, entries))
+
+
+def ones_own(written: Sequence[Written], caller: Caller) -> set[RowId]:
+    """Tell by the rule which of these the caller may change."""
+    return {entry.id for owner, entry in written if changeable(owner.theme, owner.subject, caller)}
+
+
+async def touched(memory: Memory, written: Sequence[Written]) -> set[RowId]:
+    """Return which of these their owners do not find as they wrote them."""
+    views = [memory.view_of(owner) for owner, _ in written]
+    listed = await asyncio.gather(*(view.profile(limit=PLENTY, timeout=SECONDS) for view in views))
+    return {entry.id for (_, entry), found in zip(written, listed, strict=True) if entry not in found}
+
+
+async def undo_reaches_ones_own_alone(memory: Memory, setting: Setting, caller: Caller, words: str) -> None:
+    """Undo the last change of entries of every theme, by the entry and by the write that made it.
+
+    One's own is as it was before. Of all else nothing changes, and what has no past for the caller looks as if it
+    were not there.
+    """
+    view = memory.view_of(caller)
+    absent = str(await _refusal(view.undo, RowId(uuid4())))
+    owners = _owners(setting)
+    made = await asyncio.gather(*(_changes_of_each_kind(memory, owner, words) for owner in owners))
+    for owner, changes in zip(owners, made, strict=True):
+        if changeable(owner.theme, owner.subject, caller):
+            for change, name in zip(changes, _names_in_turn(changes), strict=True):
+                await _is_taken_back(view, change, name)
+            continue
+        before = await _past(memory, owner)
+        hidden = not past_visible(owner.theme, owner.subject, setting.reading(caller))
+        names = [RowId(name) for change in changes for name in (change.row, change.operation)]
+        refusals = await asyncio.gather(*(_refusal(view.undo, name) for name in names))
+        assert None not in refusals, (caller, owner)
+        assert not hidden or {str(refusal) for refusal in refusals} == {absent}, (caller, owner)
+        assert await _past(memory, owner) == before, (caller, owner)
+
+
+async def _changes_of_each_kind(memory: Memory, owner: Caller, words: str) -> Sequence[Change]:
+    """Write an entry, change another one and forget a third; return what was done last to each."""
+    view = memory.view_of(owner)
+    entries = await asyncio.gather(*(view.remember(f"{words} {kind}") for kind in ChangeKind))
+    await asyncio.gather(view.replace(entries[1].id, f"{words} in better words"), view.forget(entries[2].id))
+    changes = [(await view.history(entry.id, timeout=SECONDS))[0] for entry in entries]
+    assert [change.kind for change in changes] == list(ChangeKind)
+    return changes
+
+
+def _names_in_turn(changes: Sequence[Change]) -> Sequence[RowId]:
+    """Name changes by the entry and by the write, one after the other."""
+    return [RowId((change.row, change.operation)[number % 2]) for number, change in enumerate(changes)]
+
+
+async def _is_taken_back(view: View, change: Change, name: RowId) -> None:
+    back = await view.undo(name)
+    if change.kind is ChangeKind.ADDED:
+        assert back is None
+        assert await _refusal(view.get, change.row) is not None, change
+        return
+    assert back is not None
+    assert (back.content, back.theme, back.subject) == (change.before, change.theme, change.subject)
+    assert await view.get(back.id) == back
+
+
+async def _past(memory: Memory, owner: Caller) -> Sequence[Change]:
+    """Return all that became of what is written for a theme and a subject, or for a theme and nobody."""
+    told = await memory.view_of(owner).history(limit=PLENTY, timeout=SECONDS)
+    return [change for change in told if (change.theme, change.subject) == (owner.theme, owner.subject)]
+
+
+def _owners(setting: Setting) -> Sequence[Caller]:
+    """Return everybody for whom something can be written in this world."""
+    pairs = [(theme, subject) for theme in setting.themes for subject in setting.subjects]
+    return [Caller(theme=theme, subject=subject) for theme, subject in pairs if subject or theme not in SINKS]
 
 
 def scope_names(setting: Setting, caller: Caller) -> Sequence[tuple[str, Scope]]:
