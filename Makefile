@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-pgbouncer soak matrix matrix-postgres matrix-python fuzz audit check docs bench-writes bench-recall clean
+.PHONY: help setup demo test test-pgbouncer soak matrix matrix-postgres matrix-python fuzz audit check lint mypy pyright layers docs bench-writes bench-recall clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -49,12 +49,20 @@ audit: $(READY) ## Ask whether the versions of the checks have known weaknesses,
 	@sh scripts/audit.sh $(BIN)/python .venv-audit constraints/dev.txt
 
 check: $(READY) ## Lint, format, types, layers, and whether the documentation builds
+	@$(MAKE) --no-print-directory --output-sync --jobs=2 pyright mypy docs lint layers
+
+lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+mypy: $(READY)
 	@$(BIN)/mypy
+
+pyright: $(READY)
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+
+layers: $(READY)
 	@$(BIN)/lint-imports
-	@$(BIN)/sphinx-build -n -W -q docs docs/_build/html
 
 docs: $(READY) ## Build the documentation
 	@$(BIN)/sphinx-build -n -W -q docs docs/_build/html

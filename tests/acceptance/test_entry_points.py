@@ -209,7 +209,7 @@ def test_library_tools_and_the_wall_alone_show_what_the_rule_allows(
     agent.runtime.call(lambda memory: changes_reach_ones_own_alone(memory, setting, caller), timeout=SECONDS)
 
 
-@_examples
+@settings(_examples, max_examples=1)
 @given(world=worlds)
 def test_undo_and_what_finds_by_words_reach_ones_own_alone(database: Installation, agent: Agent, world: World) -> None:
     setting = asyncio.run(_built(database, world))
