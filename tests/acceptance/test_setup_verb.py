@@ -107,8 +107,11 @@ def test_a_database_that_does_not_answer_is_told_apart_from_a_mistake(home: Path
     assert url in (home / ".env").read_text()
 
 
-def test_what_the_environment_outranks_is_said(home: Path) -> None:
-    kept = require(command("setup", "--yes", "--no-verify", "--embedder", "local", "--embedded"), DONE)
+def test_what_the_environment_outranks_and_what_is_of_no_use_is_said(home: Path) -> None:
+    answers = ("--embedder", "local", "--embed-model", "nomic-embed-text", "--embed-url", "")
+    kept = require(command("setup", "--yes", "--no-verify", *answers, "--embedded"), DONE)
 
-    assert f"kept embedder in {home / 'hermes-memory.json'}" in kept.out
+    assert f"kept embedder, embed_model, embed_url in {home / 'hermes-memory.json'}" in kept.out
     assert "HERMES_MEMORY_EMBEDDER in the environment outranks" in kept.out
+    assert "does without embed_model" in kept.out
+    assert "does without embed_url" not in kept.out

@@ -138,6 +138,20 @@ def test_an_empty_directory_is_filled(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unchecked")
+def test_what_a_killed_install_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    drafts = [
+        place.with_name(".hermes-memory.draft-killed")
+        for place in (shim_directory(tmp_path), preload_directory(tmp_path))
+    ]
+    for draft in drafts:
+        (draft / "hermes-memory").mkdir(parents=True)
+
+    install(tmp_path)
+
+    assert not any(draft.exists() for draft in drafts)
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_a_foreign_directory_is_left_alone(tmp_path: Path) -> None:
     directory = shim_directory(tmp_path)
     directory.mkdir(parents=True)

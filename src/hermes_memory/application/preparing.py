@@ -66,6 +66,8 @@ class Preparing:
 
     def speaker(self, value: object, max_chars: int) -> str | None:
         """Return the name of who speaks, without the key of a contact; None when nothing else is left of it."""
+        if value is None:
+            return None
         whole = self._secrets.kept(clean_text(value, max_chars=max_chars + LOOKED_BEYOND))
         if (name := speaker_name(whole)) is None:
             return None

@@ -8,12 +8,11 @@ from typing import Final
 
 from hermes_memory.settings import Settings, default_home
 from hermes_memory.settings.masking import masked
-from hermes_memory.settings.names import ENDPOINT_EMBEDDERS, OWN_EMBEDDERS
+from hermes_memory.settings.names import ENDPOINT_EMBEDDERS, ENDPOINT_SETTINGS, OWN_EMBEDDERS
 
 UNKNOWN_URL: Final = "URL"
 """Stands for the address of an endpoint that nobody has named here."""
 _ALWAYS: Final = frozenset({"embedder", "embed_model", "embed_dim"})
-_ENDPOINT: Final = ("embedder", "embed_url", "embed_model", "embed_dim", "embed_api_key_env")
 
 
 def own_embedder(model: str | None) -> str | None:
@@ -28,7 +27,7 @@ def configuring(configured: Settings, wanted: Settings) -> str | None:
     """Return the command by which a home uses another's embedder, None where it does."""
     if wanted.embedder in OWN_EMBEDDERS:
         return _command(configured, {"embedder": wanted.embedder})
-    return _command(configured, {key: getattr(wanted, key) for key in _ENDPOINT})
+    return _command(configured, {key: getattr(wanted, key) for key in ("embedder", *ENDPOINT_SETTINGS)})
 
 
 def configuring_model(configured: Settings, model: str, dimension: int) -> str | None:

@@ -19,6 +19,7 @@ from hermes_memory.cli.findings import Finding, exit_code, show
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.hermes.config_schema import get_config_schema
 from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home
+from hermes_memory.settings.names import ENDPOINT_EMBEDDERS, ENDPOINT_SETTINGS
 
 if TYPE_CHECKING:
     from hermes_memory.hermes.setup_dialogue import Kept, Terminal
@@ -67,8 +68,9 @@ def carry_out(given: argparse.Namespace) -> int:
     home: Path = given.hermes_home or default_home()
     terminal = None if given.yes or given.as_json else ConsoleTerminal()
     kept = set_up(home, _answers(given), terminal, own_database=bool(given.admin_dsn))
-    lines = [*_kept_lines(home, kept), *_outranked(kept)]
     settings = Settings(home=home)
+    notes = (*_outranked(kept), *_idle(kept, settings))
+    lines = [*_kept_lines(home, kept), *notes]
     make_private(settings.home)
     migration = _migrate(settings, given.admin_dsn or _asked_admin_dsn(settings, kept, terminal))
     findings = () if given.no_verify else _verify(home, given.wait)
@@ -80,7 +82,7 @@ def carry_out(given: argparse.Namespace) -> int:
                 "healthy": code == DONE,
                 "settings": kept.settings,
                 "variables": kept.variables,
-                "notes": tuple(_outranked(kept)),
+                "notes": notes,
                 "migration": migration,
                 "findings": findings,
             }
@@ -133,6 +135,14 @@ def _outranked(kept: Kept) -> Iterator[str]:
     for name in (*kept.variables, *(f"{ENV_PREFIX}{key.upper()}" for key in kept.settings)):
         if os.environ.get(name):
             yield f"note: {name} in the environment outranks what was kept"
+
+
+def _idle(kept: Kept, settings: Settings) -> Iterator[str]:
+    if settings.embedder in ENDPOINT_EMBEDDERS:
+        return
+    for key in ENDPOINT_SETTINGS:
+        if key in kept.settings and getattr(settings, key) is not None:
+            yield f"note: embedder '{settings.embedder}' does without {key}: it waits for one that has an endpoint"
 
 
 def _asked_admin_dsn(settings: Settings, kept: Kept, terminal: Terminal | None) -> str:

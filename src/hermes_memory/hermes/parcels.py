@@ -84,7 +84,7 @@ class Parcel:
 
         The place of the compiled code is made too: the host would make it with the mode that its umask leaves. A
         directory that is missing or empty is made whole elsewhere first: nobody finds half of one, which would be taken
-        for somebody else's.
+        for somebody else's. What somebody who was killed at that has left is removed: the caller has the home alone.
 
         Raises:
             OSError: The directory cannot be written.
@@ -93,7 +93,10 @@ class Parcel:
             return self._write()
         make_readable(self.directory.parent)
         # Beside its place, so that it gets there by one rename, under a name that the host passes over.
-        with tempfile.TemporaryDirectory(prefix=f".{self.directory.name}.", dir=self.directory.parent) as beside:
+        draft_name = f".{self.directory.name}.draft-"
+        for abandoned in self.directory.parent.glob(f"{draft_name}*"):
+            shutil.rmtree(abandoned)
+        with tempfile.TemporaryDirectory(prefix=draft_name, dir=self.directory.parent) as beside:
             Path(beside).chmod(0o700)  # a narrow umask would shut us out too
             draft = replace(self, directory=Path(beside) / self.directory.name)
             draft._write()

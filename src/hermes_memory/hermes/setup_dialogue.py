@@ -27,10 +27,9 @@ from hermes_memory.hermes.config_schema import (
 )
 from hermes_memory.hermes.secrets_file import keep_secrets, require_keepable
 from hermes_memory.settings import Settings
-from hermes_memory.settings.names import ENDPOINT_EMBEDDERS
+from hermes_memory.settings.names import ENDPOINT_EMBEDDERS, ENDPOINT_SETTINGS
 
 BACK_TO_DEFAULT: Final = "-"
-_ENDPOINT: Final = frozenset({"embed_url", "embed_model", "embed_dim", "embed_api_key_env"})
 
 
 class Terminal(Protocol):
@@ -155,7 +154,7 @@ def _open_fields(home: Path, answers: Mapping[str, str], given: Mapping[str, str
     for field in get_config_schema():
         # An answer of "" goes back to the default.
         embedder = answers["embedder"] or default if "embedder" in answers else _current(home, "embedder")
-        if field["key"] in given or (field["key"] in _ENDPOINT and embedder not in ENDPOINT_EMBEDDERS):
+        if field["key"] in given or (field["key"] in ENDPOINT_SETTINGS and embedder not in ENDPOINT_EMBEDDERS):
             continue
         yield field
 

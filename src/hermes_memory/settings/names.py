@@ -25,6 +25,8 @@ OWN_EMBEDDERS: Final = frozenset({"local", "quality"})
 """Embedders that run on this machine, with a model of their own."""
 ENDPOINT_EMBEDDERS: Final = frozenset({"openai", "ollama", "auto"})
 """Embedders that need an endpoint's address, and its model's name and dimension. `none` is in neither."""
+ENDPOINT_SETTINGS: Final = ("embed_url", "embed_model", "embed_dim", "embed_api_key_env")
+"""What is said of an endpoint, in order; other embedders do not ask for it."""
 
 
 def variable_of(key: str) -> str:
