@@ -111,7 +111,7 @@ def test_what_the_environment_outranks_and_what_is_of_no_use_is_said(home: Path)
     answers = ("--embedder", "local", "--embed-model", "nomic-embed-text", "--embed-url", "")
     kept = require(command("setup", "--yes", "--no-verify", *answers, "--embedded"), DONE)
 
-    assert f"kept embedder, embed_model, embed_url in {home / 'hermes-memory.json'}" in kept.out
+    assert f"kept embedder, embed_url, embed_model in {home / 'hermes-memory.json'}" in kept.out
     assert "HERMES_MEMORY_EMBEDDER in the environment outranks" in kept.out
     assert "does without embed_model" in kept.out
     assert "does without embed_url" not in kept.out
