@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hermes_memory import ConfigurationError, InvalidInput, Settings
+from hermes_memory.adapters.notebook_files import NotebookFiles
 from hermes_memory.adapters.sources import holographic, listing, markdown
 from hermes_memory.adapters.sources.addresses import connection_arguments
 from hermes_memory.adapters.sources.holographic import read_facts
@@ -23,7 +24,7 @@ from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAM
 from hermes_memory.cli.import_config import print_settings, usable_settings
 from hermes_memory.domain.foreign import ForeignEntry, Unreadable, Whose
 from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
-from hermes_memory.domain.model import Target
+from hermes_memory.domain.model import HomeId, Target
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.settings import settings_with
 from hermes_memory.settings.checking import check_file
@@ -141,6 +142,21 @@ def test_notebooks_of_any_home_are_read_with_the_time_of_their_file(tmp_path: Pa
     assert [each.key for each in alone] == [found[2].key]
     with pytest.raises(InvalidInput, match="neither"):
         read_notebooks(tmp_path / "nowhere")
+
+
+def test_a_line_of_a_notebook_that_may_be_a_contacts_is_named_and_not_read(tmp_path: Path) -> None:
+    home = NotebookFiles(tmp_path, identity=HomeId("home"))
+    (tmp_path / "memories").mkdir()
+    notebook = written(tmp_path / "memories" / "USER.md", "Office opens at 8")
+    home.subject_comes()
+    home.told(["Alarm code 4711"], private=True)
+    written(notebook, "Office opens at 8\n§\nAlarm code 4711\n§\nPrefers tea")
+    home.subjects_leave()
+
+    found = read_notebooks(tmp_path)
+
+    assert [each.content for each in entries(found)] == ["Office opens at 8"]
+    assert [each.place for each in found if isinstance(each, Unreadable)] == ["USER.md entry 2", "USER.md entry 3"]
 
 
 def test_a_file_that_is_larger_than_a_reader_takes_is_refused_unread(
