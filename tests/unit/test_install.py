@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata, resources
 from pathlib import Path
 from types import ModuleType
@@ -297,6 +298,28 @@ def test_a_shim_with_files_of_the_user_is_not_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("change", [install, remove])
+def test_what_a_killed_upgrade_left_in_the_shim_is_ours(tmp_path: Path, change: Callable[[Path], object]) -> None:
+    left = install(tmp_path).path / ".cli.py.k3x_9q2a"
+    left.touch()
+    change(tmp_path)
+
+    assert not left.exists()
+
+
+def test_whoever_removes_while_an_install_is_checked_breaks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def removed_meanwhile(directory: Path, **_: object) -> tuple[None, tuple[str, ...]]:
+        remove(tmp_path)
+        return None, ("it is gone",)
+
+    monkeypatch.setattr(installing, "verify", removed_meanwhile)
+
+    assert install(tmp_path).problems == ("it is gone",)
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_a_stranger_that_the_host_would_execute_is_a_problem(tmp_path: Path) -> None:
     directory = install(tmp_path).path
     (directory / "conftest.py").touch()
@@ -369,8 +392,9 @@ def test_the_check_is_not_misled_by_files_in_the_working_directory(
     assert found == OURS
 
 
-def test_installing_verifies_that_the_host_gets_this_library(tmp_path: Path) -> None:
-    result = install(tmp_path)
+def test_installing_verifies_that_the_host_gets_this_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = install(Path("home"))  # named as from the working directory, which the fresh interpreter does not share
 
     assert result.problems == ()
     assert result.verified

@@ -129,6 +129,7 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
                 parcel.require_room(force=force)
             set_aside = tuple(parcel.set_aside() for parcel in both if parcel.is_foreign)
             changed = [parcel.refresh() for parcel in (preload, shim)]
+            around = (*_executed_strangers(shim), *_writable_places(home))
     except OSError as error:
         raise ConfigurationError(f"cannot write {error.filename or home}: {_cause(error)}") from error
     library, problems = verify(shim.directory, timeout=timeout)
@@ -137,7 +138,7 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
         changed=any(changed),
         verified=not problems,
         library=library,
-        problems=(*problems, *_executed_strangers(shim), *_writable_places(home)),
+        problems=(*problems, *around),
         set_aside=set_aside,
     )
 

@@ -112,7 +112,7 @@ def run_probe(directory: Path | None, *, python: Path, timeout: float) -> Mappin
     source = resources.files("hermes_memory.hermes").joinpath("shim_probe.py").read_text(encoding="utf-8")
     # Neither the working directory nor a script's directory may come before the site-packages.
     environment = {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [str(python), "-c", source, *([str(directory)] if directory else [])]
+    command = [str(python), "-c", source, *([str(directory.absolute())] if directory else [])]
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and the program is the Python that was asked for
             command, env=environment, cwd="/", capture_output=True, text=True, timeout=timeout, check=False

@@ -61,7 +61,7 @@ class Parcel:
 
     def strangers(self) -> list[str]:
         """Return the names of what is in the directory beside our files."""
-        known = {*self.files, "after-install.md", self._compiled.name}
+        known = {*self.files, "after-install.md", self._compiled.name, *(path.name for path in self._abandoned())}
         return sorted(path.name for path in self.directory.iterdir() if path.name not in known)
 
     def everything(self) -> Iterator[Path]:
@@ -110,6 +110,8 @@ class Parcel:
             shutil.rmtree(self._compiled)
         make_readable(self._compiled)
         stale = [(path, text) for path, text in self._contents() if _read(path) != text or is_open_to_writers(path)]
+        for path in self._abandoned():
+            path.unlink()
         for path, text in stale:
             write_atomically(path, text)
         return bool(stale)
@@ -125,6 +127,8 @@ class Parcel:
         """Remove our files and the directory. The manifest goes last: what is left until then is still ours."""
         if self._compiled.exists():
             shutil.rmtree(self._compiled)
+        for path in self._abandoned():
+            path.unlink()
         for name in ("after-install.md", *reversed(self.files)):
             (self.directory / name).unlink(missing_ok=True)
         self.directory.rmdir()
@@ -136,6 +140,10 @@ class Parcel:
     @property
     def _compiled(self) -> Path:
         return self.directory / "__pycache__"
+
+    def _abandoned(self) -> list[Path]:
+        """Return what somebody who was killed while writing one of our files has left of it."""
+        return [path for name in self.files for path in self.directory.glob(f".{name}.????????")]
 
     def _contents(self) -> Iterator[tuple[Path, str]]:
         for name in self.files:
