@@ -229,6 +229,15 @@ def test_the_status_shows_a_database_whose_host_is_left_to_the_environment(
     assert config_schema.get_status_config(tmp_path)["store"] == "Postgres"
 
 
+def test_the_status_names_the_model_of_an_endpoint_and_of_no_other_embedder(tmp_path: Path) -> None:
+    endpoint = {"embed_url": "http://127.0.0.1:11434", "embed_model": "nomic-embed-text", "embed_dim": "768"}
+    save_config({"embedder": "ollama", **endpoint}, tmp_path)
+    before = config_schema.get_status_config(tmp_path)["embedder"]
+    save_config({"embedder": "local"}, tmp_path)
+
+    assert (before, config_schema.get_status_config(tmp_path)["embedder"]) == ("ollama nomic-embed-text", "local")
+
+
 def test_the_status_names_a_wrong_setting(tmp_path: Path) -> None:
     (tmp_path / "hermes-memory.json").write_text('{"embeder": "none"}')
 

@@ -23,7 +23,7 @@ from hermes_memory.hermes.directory_lock import alone_in
 from hermes_memory.hermes.files import write_atomically
 from hermes_memory.settings import ENV_PREFIX, NATIVE_FILE, Settings, default_home, settings_with
 from hermes_memory.settings.files import text_of
-from hermes_memory.settings.names import SECRETS
+from hermes_memory.settings.names import ENDPOINT_EMBEDDERS, SECRETS
 from hermes_memory.settings.ranges import bounds_of, choices_of, type_of
 from hermes_memory.settings.refusals import problems_of
 
@@ -67,7 +67,8 @@ def save_config(values: Mapping[str, Any], home: Path) -> None:
     Raises:
         RefusedValue: A key is unknown, secret or out of range, the values do not go together, or the file there is not
             a JSON object.
-        OSError: The file cannot be written, or another process keeps the directory to itself. The old one is untouched.
+        ConfigurationError: Another process keeps the directory to itself. The file is untouched.
+        OSError: The file cannot be written. The old one is untouched.
     """
     require_together(values, home)  # before a home is made for what is refused
     path = _native_file(home)
@@ -141,9 +142,10 @@ def get_status_config(home: Path | None = None) -> dict[str, Any]:
         settings = Settings(home=home)
     except ConfigurationError as error:
         return {"problem": str(error)}
+    model = settings.embed_model if settings.embedder in ENDPOINT_EMBEDDERS else None
     return {
         "store": _store_of(settings),
-        "embedder": f"{settings.embedder} {settings.embed_model or ''}".strip(),
+        "embedder": f"{settings.embedder} {model or ''}".strip(),
         "read_policy": settings.read_policy.value,
         "prefetch": "on" if settings.prefetch else "off",
         "settings": str(home / NATIVE_FILE),

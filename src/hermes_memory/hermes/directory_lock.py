@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.brief_lock import lock_briefly
+from hermes_memory.domain.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ def alone_in(directory: Path, *, patience: float = PATIENCE) -> Iterator[None]:
         patience: Seconds to wait for others.
 
     Raises:
-        TimeoutError: Somebody else was there all the time. The block did not run.
+        ConfigurationError: Somebody else was there all the time. The block did not run.
     """
     descriptor = _locked(directory, patience)
     try:
@@ -54,7 +55,7 @@ def _locked(directory: Path, patience: float) -> int | None:
         if descriptor is not None:
             os.close(descriptor)
         if isinstance(error, TimeoutError):
-            raise TimeoutError(error.errno, error.strerror, os.fspath(directory)) from error
+            raise ConfigurationError(f"cannot change {directory}: {error.strerror}; try again") from error
         logger.warning(
             "a directory cannot be locked: what several processes change in it at once may get lost",
             extra={"action": "home.unlocked", "cause": type(error).__name__},
