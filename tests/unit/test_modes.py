@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -159,6 +160,33 @@ def test_what_others_may_write_where_the_host_finds_code_is_told(installed: Path
     assert f"chmod go-w {installed / 'plugins'} " in group.message
     assert str(shim_directory(installed) / "cli.py") in group.message
     assert str(preload_directory(installed).parent) in everybody.message
+
+
+def test_the_command_that_closes_places_names_few_of_many_so_that_a_shell_reads_them(installed: Path) -> None:
+    home = installed.rename(installed.with_name("my home"))
+    compiled = shim_directory(home) / "__pycache__"
+    for path in (home, *(compiled / f"{number}.pyc" for number in range(40))):
+        path.touch()
+        path.chmod(0o775)
+    (finding,) = mode_findings(home)
+    command = finding.message.partition("`")[2].partition("`")[0]
+
+    assert shlex.split(command)[:3] == ["chmod", "go-w", str(home)]
+    assert len(shlex.split(command)) == 7
+    assert "` and so for 36 more, then `hermes-memory install`" in finding.message
+
+
+@pytest.mark.parametrize("linked", ["", "plugins", "plugins/model-providers"])
+def test_what_stands_behind_a_link_is_looked_at(installed: Path, linked: str) -> None:
+    place = installed / linked
+    behind = place.rename(installed.with_name("elsewhere"))
+    place.symlink_to(behind)
+    before = list(open_places(installed))
+    behind.chmod(0o777)
+    (shim_directory(installed) / "__pycache__" / "stale.pyc").symlink_to("nowhere")
+
+    assert before == []
+    assert place in open_places(installed)
 
 
 def test_installing_again_closes_what_is_ours_to_writers_and_tells_the_rest(installed: Path) -> None:

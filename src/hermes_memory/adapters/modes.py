@@ -65,13 +65,15 @@ def keep_writers_out(path: Path) -> None:
 
 
 def is_open_to_writers(path: Path) -> bool:
-    """Tell whether anybody but its owner may write to what stands under a name. A link has no mode of its own.
+    """Tell whether anybody but its owner may write to what stands under a name, or behind the link that does.
 
     Raises:
-        OSError: It is not there, or cannot be looked at.
+        OSError: It cannot be looked at.
     """
-    found = path.lstat()
-    return not stat.S_ISLNK(found.st_mode) and bool(found.st_mode & OTHERS_WRITE)
+    try:
+        return bool(path.stat().st_mode & OTHERS_WRITE)
+    except FileNotFoundError:  # or a link that leads nowhere
+        return False
 
 
 def _make(directory: Path, mode: int) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from hermes_memory.adapters.modes import OTHERS
 from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.hermes.install import open_places
 from hermes_memory.settings.names import DOTENV_FILE
+
+_NAMED: Final = 5
+"""Places that are named: a home, its two directories of plugins, and some of what `install` closes itself."""
 
 
 def mode_findings(home: Path) -> Iterator[Finding]:
@@ -24,10 +29,13 @@ def mode_findings(home: Path) -> Iterator[Finding]:
 def _writable(places: Sequence[Path]) -> Iterator[Finding]:
     if places:
         everybody = any(path.stat().st_mode & stat.S_IWOTH for path in places)
+        command = shlex.join(["chmod", "go-w", *map(str, places[:_NAMED])])
+        others = len(places) - _NAMED
         yield _finding(
             Level.ERROR if everybody else Level.WARNING,
             f"{'everybody' if everybody else 'a group'} may write where the host finds what it executes, which lets "
-            f"them act as you: run `chmod go-w {' '.join(map(str, places))}`, then `hermes-memory install`",
+            f"them act as you: run `{command}`{f' and so for {others:,} more' if others > 0 else ''}, then "
+            "`hermes-memory install`",
         )
 
 
