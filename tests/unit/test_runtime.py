@@ -113,14 +113,21 @@ def test_a_runtime_whose_thread_died_is_replaced_and_old_shares_end_nothing(take
     assert second.runtime.loop.alive
 
 
-def test_who_is_there_when_a_thread_dies_is_there_with_the_next_runtime_and_leaves_with_it(
-    take: Take, home: Path
+def test_who_is_there_when_a_thread_dies_is_there_with_the_next_runtime_that_can_be_made_and_leaves_with_it(
+    take: Take, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise ConfigurationError("the disk is full")
+
     (home / "memories").mkdir(exist_ok=True)
     notebook, lines = home / "memories" / "USER.md", NotebookFiles(home, identity=HomeId("home"))
     first = take()
     first.runtime.local.mirror.subject_comes()
     first.runtime.loop.stop(timeout=GUARD)
+    with monkeypatch.context() as full:
+        full.setattr("hermes_memory.hermes.runtime.open_local_half", refused)
+        with pytest.raises(ConfigurationError, match="full"):
+            take()
     second = take()
     notebook.write_text("my PIN is 4711", encoding="utf-8")
     meanwhile = lines.standing().shared
@@ -354,7 +361,7 @@ FORK = """
     # A fork amid a line that another thread writes to stderr leaves the child with Python's lock on it, held for ever.
     logging.disable()
     from hermes_memory.hermes.runtime import acquire, release
-    from hermes_memory.domain.model import HomeId, Origin, Target
+    from hermes_memory.domain.model import Origin, Target
     from hermes_memory.settings import Settings
     from hermes_memory.testing.making import DESK
 

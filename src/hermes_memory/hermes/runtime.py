@@ -126,15 +126,17 @@ def acquire(settings: Settings, secret: SecretReader) -> Handle:
         _shares[key] = _shares.get(key, 0) + 1
         runtime = _runtimes.get(key)
         if runtime is None or not runtime.loop.alive:
-            runtime = _renewed(key, settings, secret)
+            runtime = _renewed(key, runtime, settings, secret)
         return Handle(key=key, runtime=runtime)
 
 
-def _renewed(key: Key, settings: Settings, secret: SecretReader) -> Runtime:
-    """Put a new runtime, with one share, in the place of what there was. Under the lock."""
-    dead = _runtimes.pop(key, None)
-    _shares.pop(key, None)
-    runtime = Runtime(settings, secret)
+def _renewed(key: Key, dead: Runtime | None, settings: Settings, secret: SecretReader) -> Runtime:
+    """Put a new runtime, with one share, in the place of what there was, which stays if none can be made. Locked."""
+    try:
+        runtime = Runtime(settings, secret)
+    except BaseException:
+        _shares[key] -= 1
+        raise
     if dead is not None:
         dead.local.mirror.subjects_move(runtime.local.mirror)
     _runtimes[key], _shares[key] = runtime, 1
