@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
+from tests.support.inprocess import InProcess
 
 from hermes_memory.cli.common import print_json
+from hermes_memory.cli.stats import _lines
 
 HOSTILE = {
     "obeyed by a terminal": "red \x9b31m, bell \x07, delete \x7f, next line \x85",
@@ -38,3 +41,10 @@ def test_letters_of_every_script_are_shown_as_they_are(monkeypatch: pytest.Monke
     print(end="", flush=True)
 
     assert shown.getvalue().decode().strip() == '"héllo 世界 שלום 🚀"'
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_lines_of_notebooks_are_told_of_as_held_where_notebooks_are_read_alone(reads: bool) -> None:
+    status = replace(await InProcess().memory.status(), held_lines=2)
+
+    assert any(line.startswith("notebooks  2 lines ") for line in _lines(status, reads_notebooks=reads)) is reads
