@@ -21,6 +21,12 @@ _MOVED: Final = (
     "changed complete equal known mended missing notes read renamed source stored unreadable vectors verified "
     "would_store"
 )
+DROPPED_KEYS: Final = (
+    "activated_at active bytes coverage dimension dropped embeddable embedded fed generation measured model parked "
+    "part_tokens waiting"
+)
+"""What `reembed --drop N` prints as JSON, whether it drops, shows, or finds it done. No generation of the table can be
+dropped."""
 _ADMIN: Final = "--admin-dsn {admin}"
 
 

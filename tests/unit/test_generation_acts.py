@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 import pytest
+from tests.support.verbs import DROPPED_KEYS
 
 from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL
 from hermes_memory.adapters.inmemory import InMemoryStore
@@ -100,6 +102,7 @@ async def test_switching_back_uses_what_was_used_before_and_once_more_goes_forth
 
     assert (back[0], after) == (DONE, OLD)
     assert "is in use again\n" in back[1]
+    assert "next: configure every other home alike" in back[1]
     assert (forth[0], await bench.in_use()) == (DONE, NEW)
     assert "--embedder auto --embed-url URL --embed-model new --embed-dim 8" in forth[1]
 
@@ -153,7 +156,14 @@ async def test_of_two_who_drop_a_generation_at_once_the_second_is_told_that_it_i
     assert code == later[0] == DONE
     assert ("somebody else has dropped" in said) is (place == "alone")
     assert f"generation {OLD}" in said
-    assert '"dropped": true' in later[1]
+    assert json.loads(later[1]) == {**dict.fromkeys(DROPPED_KEYS.split()), "generation": OLD, "dropped": True}
+
+
+async def test_what_is_dropped_is_told_by_the_same_keys_each_time(bench: Bench) -> None:
+    told = [await bench.told("--drop", str(OLD), *more, "--json") for more in ([], ["--execute"], ["--execute"])]
+
+    assert [code for code, _ in told] == [WORK_REMAINS, DONE, DONE]
+    assert {" ".join(sorted(json.loads(said))) for _, said in told} == {DROPPED_KEYS}
 
 
 async def test_a_number_that_was_never_given_is_refused_and_one_in_use_too(bench: Bench) -> None:

@@ -69,7 +69,7 @@ class GenerationInUse:
             return None
         return (
             f"texts are embedded in parts of {kept} tokens, as the stored vectors are, and not of the configured "
-            f"{wanted}: run `hermes-memory reembed` to make the vectors anew"
+            f"{wanted}: set embed_part_tokens to {kept}, or run `hermes-memory reembed` to make the vectors anew"
         )
 
     def _fits(self, generation: Generation) -> bool:

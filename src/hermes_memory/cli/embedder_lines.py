@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from hermes_memory.settings import Settings, default_home
@@ -13,6 +14,7 @@ from hermes_memory.settings.names import ENDPOINT_EMBEDDERS, ENDPOINT_SETTINGS, 
 UNKNOWN_URL: Final = "URL"
 """Stands for the address of an endpoint that nobody has named here."""
 _ALWAYS: Final = frozenset({"embedder", "embed_model", "embed_dim"})
+_EMBEDDER: Final = "--embedder"
 
 
 def own_embedder(model: str | None) -> str | None:
@@ -24,16 +26,16 @@ def own_embedder(model: str | None) -> str | None:
 
 
 def configuring(configured: Settings, wanted: Settings) -> str | None:
-    """Return the command by which a home uses another's embedder, None where it does."""
-    if wanted.embedder in OWN_EMBEDDERS:
-        return _command(configured, {"embedder": wanted.embedder})
-    return _command(configured, {key: getattr(wanted, key) for key in ("embedder", *ENDPOINT_SETTINGS)})
+    """Return the command by which a home uses another's embedder and length of parts, None where it does."""
+    keys = () if wanted.embedder in OWN_EMBEDDERS else ENDPOINT_SETTINGS
+    named = {key: getattr(wanted, key) for key in ("embedder", *keys)}
+    return _command(configured, named, _part_tokens(wanted, wanted.embedder))
 
 
-def configuring_model(configured: Settings, model: str, dimension: int) -> str | None:
-    """Return the command by which a home uses the embedder of stored vectors, None where it does."""
+def configuring_model(configured: Settings, model: str, dimension: int, part_tokens: int | None) -> str | None:
+    """Return the command by which a home uses what made the stored vectors, None where it does."""
     if own := own_embedder(model):
-        return _command(configured, {"embedder": own})
+        return _command(configured, {"embedder": own}, part_tokens)
     return _command(
         configured,
         {
@@ -42,31 +44,44 @@ def configuring_model(configured: Settings, model: str, dimension: int) -> str |
             "embed_model": model,
             "embed_dim": dimension,
         },
+        part_tokens,
     )
 
 
+def in_home(command: str, home: Path) -> str:
+    """Return a command that goes with the home it is run in as one for this home, wherever it is run."""
+    return command if home == default_home() else f"{command} --hermes-home {shlex.quote(str(home))}"
+
+
 def configuring_lines(command: str | None) -> Sequence[str]:
-    """Return what is left to do once other vectors are in use, none where nothing is."""
+    """Return what is left to do once other vectors are in use."""
     if command is None:
-        return []
+        return ["next: configure every other home alike, and restart the agents that have another model"]
+    if _EMBEDDER not in shlex.split(command):
+        return ["next: in the home of every agent, which needs no restart:", f"  {command}"]
     return [
         "next: in the home of every agent, and then restart the agent, which until then finds by words alone:",
         f"  {command}",
     ]
 
 
-def _command(configured: Settings, wanted: Mapping[str, object]) -> str | None:
+def _command(configured: Settings, wanted: Mapping[str, object], part_tokens: int | None) -> str | None:
     """Return the command for settings. Those that say which embedder it is stand together, whichever of them change."""
     changed = {key for key, value in wanted.items() if getattr(configured, key) != value}
-    if not changed:
-        return None
-    words = ["hermes-memory", "setup", "--yes"]
-    if configured.home != default_home():
-        words += ["--hermes-home", str(configured.home)]
+    words: list[str] = []
     for key, value in wanted.items():
-        if key in changed | _ALWAYS:
+        if changed and key in changed | _ALWAYS:
             words += [f"--{key.replace('_', '-')}", "" if value is None else str(_shown(key, value))]
-    return shlex.join(words)
+    if part_tokens not in {None, _part_tokens(configured, wanted["embedder"])}:
+        words += ["--set", f"embed_part_tokens={part_tokens}"]
+    return shlex.join(["hermes-memory", "setup", "--yes", *words]) if words else None
+
+
+def _part_tokens(configured: Settings, embedder: object) -> int:
+    """Return how long the parts of texts are in a home once it uses an embedder."""
+    from hermes_memory.bootstrap.parts import part_policy  # noqa: PLC0415 - the host imports this at its start
+
+    return part_policy(configured.model_copy(update={"embedder": embedder})).tokens
 
 
 def _shown(key: str, value: object) -> object:

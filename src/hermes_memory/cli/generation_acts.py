@@ -58,6 +58,15 @@ def _described(one: GenerationStanding) -> dict[str, Any]:
     return {**asdict(one), "coverage": round(one.coverage, 4)}
 
 
+def _unknown() -> dict[str, None]:
+    """Return what is described of a generation of which nothing is known any more."""
+    from dataclasses import fields  # noqa: PLC0415
+
+    from hermes_memory.ports.generations import GenerationStanding  # noqa: PLC0415
+
+    return dict.fromkeys((*(field.name for field in fields(GenerationStanding)), "coverage"))
+
+
 class _Meant(NamedTuple):
     """What is to be used, and what was in use when that was said."""
 
@@ -98,7 +107,7 @@ async def _switch_back(generations: Generations, meant: _Meant, settings: Settin
         number = active.generation if active else None
         raise Outdated(f"another operator took generation {number} into use meanwhile: look at --status first")
     former = (left.generation if left else None) if done else await generations.switch(one.generation)
-    configure = configuring_model(settings, one.model, one.dimension)
+    configure = configuring_model(settings, one.model, one.dimension, one.part_tokens)
     if given.as_json:
         told = {"active": one.generation, "former": former, "model": one.model, "waiting": one.waiting}
         print_json({**told, "switched": not done, "configure": configure})
@@ -141,7 +150,8 @@ async def _dropped_already(generations: Generations, one: GenerationStanding | N
     if given.drop > await generations.made():
         raise InvalidInput(f"there is no embedding generation {given.drop}", field="drop")
     if given.as_json:
-        print_json({**(_described(one) if one else {"generation": given.drop}), "dropped": True})
+        told = _described(one) if one else {**_unknown(), "generation": given.drop}
+        print_json({**told, "dropped": True})
     elif one:
         print(f"somebody else has dropped {standing_line(one)}")
     else:

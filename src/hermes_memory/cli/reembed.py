@@ -173,7 +173,8 @@ def _lines(done: Reembedded, configure: str | None) -> Sequence[str]:
         return [*lines, "not used yet: the same command without --fill-only uses it"]
     if done.switched:
         lines.append(f"in use from now on, in place of generation {done.former}")
-    lines += configuring_lines(configure)
+    if done.switched or configure:
+        lines += configuring_lines(configure)
     if done.switched:
         lines.append("to go back: hermes-memory reembed --switch-back")
     return lines
