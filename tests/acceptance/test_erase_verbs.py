@@ -221,6 +221,7 @@ TAMPERINGS = {
                session_id = null, reason = null, said_at = null, metadata = null,
                erasure = gen_random_uuid() where new_content like '%9 May'""",
     "a text vanished without an erasure": """
+        alter table hermes_memory.history drop constraint tombstones_tell_nothing;
         update hermes_memory.history set new_content = null, old_content = null, salt = null, tool = null,
                session_id = null, reason = null, said_at = null, metadata = null
          where new_content like '%9 May'""",
@@ -277,7 +278,7 @@ async def more() -> None:
 
 async def tampered(database: Installation, statement: str) -> tuple[int, list[dict[str, Any]]]:
     async with database.copy() as copied:
-        await copied.administer(statement)
+        await copied.administer_all(statement)
         report = await verify_history(Settings(), copied.admin_dsn, None)
     return (ERROR if report.flaws else DONE), [{"theme": flaw.theme, "what": flaw.what} for flaw in report.flaws]
 

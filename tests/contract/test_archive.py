@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace as changed
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -14,11 +16,12 @@ from hermes_memory.adapters.postgres.archive_reading import snapshot
 from hermes_memory.adapters.postgres.archive_storing import PostgresArchive
 from hermes_memory.adapters.postgres.history_audit import histories, straying
 from hermes_memory.adapters.postgres.witness import PostgresWitness
-from hermes_memory.domain.archive import Archived, EmbeddingModel
+from hermes_memory.domain.archive import Archived, ArchivedChange, EmbeddingModel
 from hermes_memory.domain.chain import verify
+from hermes_memory.domain.errors import DeliveryRejected
 from hermes_memory.domain.model import Theme
 from hermes_memory.domain.operations import ById, row_id
-from hermes_memory.testing.archive_contract import LAUNCH, ArchiveContract, ArchiveUnderTest, entry
+from hermes_memory.testing.archive_contract import CHANGE, LAUNCH, ArchiveContract, ArchiveUnderTest, entry
 from hermes_memory.testing.making import DESK, SALES_DESK, add, by_content, remove, replace
 from hermes_memory.testing.witness_contract import WitnessContract, WitnessUnderTest
 from tests.support.postgres_store import ANALYZE, Installation
@@ -86,6 +89,26 @@ async def test_an_entry_that_was_forgotten_is_known_as_long_as_its_history_is(te
 
     assert {operation: outcome.row for operation, outcome in known.items()} == {forgotten.stamp.operation: row}
     assert elsewhere == {}
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        changed(CHANGE, erasure=uuid4()),
+        changed(CHANGE, digest=bytes(32)),
+        changed(CHANGE, target="note"),
+        changed(CHANGE, target="turn"),
+        changed(CHANGE, target=""),
+        changed(CHANGE, origin="nobody"),
+        changed(CHANGE, change="erased", target=""),
+    ],
+)
+async def test_a_change_that_no_erasure_would_find_is_not_stored(
+    template: Installation, hidden: ArchivedChange
+) -> None:
+    async with template.copy() as place, administrator(place.admin_dsn) as opened:
+        with pytest.raises(DeliveryRejected):
+            await PostgresArchive(opened, analyze=ANALYZE).store([hidden], vectors=False)
 
 
 async def test_the_history_of_a_twin_that_gave_way_is_no_flaw_once_the_other_one_is_replaced(

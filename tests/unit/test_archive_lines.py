@@ -15,6 +15,7 @@ from hermes_memory import InvalidInput
 from hermes_memory.domain.archive import ArchivedTurn
 from hermes_memory.domain.archive_lines import line_of, record_of
 from hermes_memory.domain.model import Subject, Theme
+from hermes_memory.testing.archive_contract import CHANGE
 
 AT = datetime(2024, 5, 3, 10, 0, 0, 1, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(str.strip)
@@ -102,6 +103,44 @@ def test_a_line_that_is_no_record_is_refused_by_the_name_of_its_field_and_never_
 
     assert refused.value.field == (field if not (field == "theme" and value == "whatsapp-dm") else "subject")
     assert "4711" not in str(refused.value)
+
+
+ERASURE = {"erasure": str(UUID(int=7)), "digest": "ab" * 32}
+RECORD = {"change": "erased", "target": "", "reason": f"1 {'ab' * 32} {UUID(int=8)}"}
+BARE: dict[str, Any] = dict.fromkeys(("before", "after", "tool", "session", "reason", "said_at", "metadata"))
+
+
+@pytest.mark.parametrize(
+    ("told", "field"),
+    [
+        ({"target": "note"}, "target"),
+        ({"target": ""}, "target"),
+        ({"target": "turn", "change": "removed"}, "after"),
+        ({"origin": "nobody"}, "origin"),
+        ({"erasure": ERASURE["erasure"]}, "erasure"),
+        ({"digest": ERASURE["digest"]}, "erasure"),
+        *(
+            ({**BARE, **ERASURE, name: json.loads(line_of(CHANGE))[name]}, name)
+            for name in ("after", "session", "metadata")
+        ),
+        ({**BARE, **ERASURE, "reason": "her code is zebra"}, "reason"),
+        ({**BARE, **RECORD, "target": "memory"}, "target"),
+        *(({**BARE, **RECORD, name: "her code is zebra"}, name) for name in ("before", "tool", "reason")),
+        ({**BARE, **RECORD, "reason": f"1 {'ab' * 32} zebra"}, "reason"),
+        ({**BARE, **RECORD, **ERASURE}, "reason"),
+        ({**BARE, **RECORD, "reason": None}, "reason"),
+    ],
+)
+def test_a_change_that_no_erasure_would_find_holds_nothing_that_somebody_said(told: dict[str, Any], field: str) -> None:
+    line = json.loads(line_of(CHANGE))
+    for left in (BARE | ERASURE, BARE | RECORD, {"target": "turn", "change": "removed", "after": None}):
+        assert json.loads(line_of(record_of(line | left))) == line | left
+
+    with pytest.raises(InvalidInput) as refused:
+        record_of(line | told)
+
+    assert refused.value.field == field
+    assert "zebra" not in str(refused.value)
 
 
 def test_a_field_that_is_missing_is_named() -> None:

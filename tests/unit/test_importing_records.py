@@ -31,6 +31,7 @@ from hermes_memory.domain.archive import (
     added,
 )
 from hermes_memory.domain.archive_lines import json_line, line_of
+from hermes_memory.domain.chain import TAKEN
 from hermes_memory.domain.model import Origin, Role, Theme
 from hermes_memory.domain.redaction import SecretPolicy
 from hermes_memory.domain.sessions import SessionNames
@@ -69,9 +70,7 @@ async def imported(
 async def test_names_and_reasons_of_a_file_are_cleaned_cut_and_without_secrets() -> None:
     hostile = "\x1b[31mBob password=hunter2"
     said = replace(turn("yes", 0, number=1), speaker=hostile, session="s1 password=hunter2")
-    change = replace(
-        CHANGE, tool=hostile, target=hostile, origin=hostile, reason=f"password=hunter2 {'long ' * REASON_MAX_CHARS}"
-    )
+    change = replace(CHANGE, tool=hostile, reason=f"password=hunter2 {'long ' * REASON_MAX_CHARS}")
     fact = replace(entry("a fact", 3), tool="t" * 9_999)
     done, kept = await imported([said, change, fact, replace(DELEGATION, child_theme="x" * 9_999)])
 
@@ -86,7 +85,7 @@ async def test_names_and_reasons_of_a_file_are_cleaned_cut_and_without_secrets()
 
 async def test_the_record_of_an_erasure_names_all_memories_that_stayed_as_in_the_file() -> None:
     named = " ".join(["2", "ab" * 32, *(str(UUID(int=number)) for number in range(2_000))])
-    erased = replace(CHANGE, change="erased", before=None, after=None, target="", reason=named)
+    erased = replace(CHANGE, change="erased", target="", reason=named, **dict.fromkeys(TAKEN - {"reason"}))
     done, kept = await imported([erased])
 
     assert [each.reason for each in kept if isinstance(each, ArchivedChange)] == [named]

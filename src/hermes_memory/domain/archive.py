@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from hermes_memory.domain.chain import ERASED, TAKEN, is_erasure_record
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import NO_METADATA, SINKS, SUBJECT_BYTES, Metadata, Subject, Theme
 from hermes_memory.domain.themes import canonical_theme, is_reserved
 
 FORMAT_VERSION: Final = 1
+SAID: Final = "turn"
+"""In the place of a target, of what was said in a conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +237,30 @@ def added(entry: ArchivedEntry, *, change: UUID, recorded_at: datetime) -> Archi
 
 def _stamp(record: ArchivedEntry | ArchivedChange) -> tuple[object, ...]:
     return record.target, record.origin, record.tool, record.session, record.said_at, record.operation
+
+
+def check_change(change: ArchivedChange) -> None:
+    """Check that nothing somebody said stands where no erasure would look for it.
+
+    Raises:
+        InvalidInput: A text stands in what is left after an erasure, in the record of one, or beside a turn that was
+            forgotten; or a tombstone lacks its hash or its erasure.
+    """
+    if (change.erasure is None) != (change.digest is None):
+        raise InvalidInput("an erasure and a digest come together", field="erasure")
+    if (change.change == ERASED) != (change.target == ""):
+        raise InvalidInput("the record of an erasure is of no target, and every other change of one", field="target")
+    empty: Set[str] = frozenset()
+    if change.change == ERASED:
+        if change.erasure is not None or not is_erasure_record(change.reason or ""):
+            raise InvalidInput("this is no record of an erasure", field="reason")
+        empty = TAKEN - {"reason"}
+    elif change.erasure is not None:
+        empty = TAKEN
+    elif change.target == SAID:
+        empty = {"before", "after"}
+    if filled := sorted(name for name in empty if getattr(change, name) is not None):
+        raise InvalidInput(f"the field '{filled[0]}' tells something where nothing is told any more", field=filled[0])
 
 
 def check_owner(theme: str, subject: bytes | None, *, registry: bool = False) -> None:

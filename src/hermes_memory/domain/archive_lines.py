@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from hermes_memory.domain.archive import KINDS, Archived, archived_kind, check_owner
+from hermes_memory.domain.archive import KINDS, SAID, Archived, ArchivedChange, archived_kind, check_change, check_owner
+from hermes_memory.domain.chain import ERASED
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.forgotten import MARK_BYTES
 from hermes_memory.domain.history import ChangeKind
@@ -20,7 +21,6 @@ from hermes_memory.domain.neutralising import neutralise
 
 EARLIEST_YEAR: Final = 2
 LATEST_YEAR: Final = 9998
-_ERASED: Final = "erased"
 _SHOWN_CHARS: Final = 40
 _OPTIONAL: Final = frozenset({"vectors", "follows", "forgotten"})
 """Fields that are left out when there is nothing in them."""
@@ -64,7 +64,10 @@ def record_of(line: Mapping[str, Any]) -> Archived:
         raise InvalidInput(f"'{_shown(unknown[0])}' is no field of a line of kind {kind}", field=_shown(unknown[0]))
     values = {name: _read(name, codec, line) for name, codec in fields.items() if name not in _OPTIONAL or name in line}
     check_owner(values["theme"], values.get("subject"), registry=kind == "theme")
-    return KINDS[kind](**values)
+    record = KINDS[kind](**values)
+    if isinstance(record, ArchivedChange):
+        check_change(record)
+    return record
 
 
 def _shown(key: str) -> str:
@@ -176,7 +179,8 @@ VECTORS: Final = _Codec(lambda value: [base64.b64encode(each).decode() for each 
 TARGET: Final = _one_of({str(each.value) for each in Target})
 ORIGIN: Final = _one_of({str(each.value) for each in Origin})
 ROLE: Final = _one_of({str(each.value) for each in Role})
-CHANGE: Final = _one_of({*(str(each.value) for each in ChangeKind), _ERASED})
+CHANGE: Final = _one_of({*(str(each.value) for each in ChangeKind), ERASED})
+CHANGED: Final = _one_of({*(str(each.value) for each in Target), SAID, ""})
 
 _OWNER: Final = {"theme": FILLED, "subject": _or_none(HASH)}
 FIELDS: Final[Mapping[str, Mapping[str, _Codec]]] = {
@@ -239,10 +243,10 @@ FIELDS: Final[Mapping[str, Mapping[str, _Codec]]] = {
         "id": ID,
         "row": ID,
         "change": CHANGE,
-        "target": TEXT,
+        "target": CHANGED,
         "before": _or_none(TEXT),
         "after": _or_none(TEXT),
-        "origin": TEXT,
+        "origin": ORIGIN,
         "tool": _or_none(TEXT),
         "session": _or_none(TEXT),
         "operation": ID,

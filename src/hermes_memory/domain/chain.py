@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
 from typing import Final
 from uuid import UUID
 
@@ -30,6 +32,9 @@ FIELDS: Final = (
 """What the canonical form of a change is made of, in order."""
 TAKEN: Final = frozenset({"before", "after", "tool", "session", "reason", "said_at", "metadata"})
 """What an erasure takes of it. The rest of a tombstone stays, and nothing binds it any more."""
+_COUNT: Final = re.compile("[0-9]{1,10}")
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+_ID: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LEAF: Final = b"\x00"
 _NODE: Final = b"\x01"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -134,6 +139,13 @@ def erasure_record(ids: Iterable[UUID]) -> str:
     """
     taken = sorted(ids)
     return f"{len(taken)} {hashlib.sha256(b''.join(each.bytes for each in taken)).hexdigest()}"
+
+
+def is_erasure_record(text: str) -> bool:
+    """Tell whether a text is what such a change says: a count, a digest and ids, and nothing that somebody said."""
+    parts = text.split(" ")
+    shapes = chain((_COUNT, _DIGEST), repeat(_ID))
+    return len(parts) > 1 and all(shape.fullmatch(part) for shape, part in zip(shapes, parts, strict=False))
 
 
 def verify(theme: str, links: Sequence[Link], seals: Sequence[Seal], published: Iterable[Head] = ()) -> list[Flaw]:

@@ -11,13 +11,12 @@ from uuid import uuid5
 
 from hermes_memory.adapters.postgres.pool import Transaction
 from hermes_memory.adapters.postgres.rows import columns_in_parts, json_text
+from hermes_memory.domain.archive import SAID
 from hermes_memory.domain.history import ChangeKind
 from hermes_memory.domain.model import Metadata, RowId, SessionId, Target
 from hermes_memory.domain.operations import Stamp
 
 SALT_BYTES: Final = 16
-SAID: Final = "turn"
-"""In the place of a target, of what was said in a conversation."""
 
 # The database hashes, because the moment is its own: it is taken while the entry is locked, so that the changes of an
 # entry are in the order of their effect whatever the clocks of their hosts say.

@@ -24,7 +24,6 @@ from hermes_memory.domain.sessions import session_name
 from hermes_memory.domain.trust import imported_as
 
 TEXT_MAX_CHARS: Final = 1_000_000
-_ORIGINS: Final = frozenset(Origin)
 
 
 class RecordPreparing:
@@ -97,8 +96,6 @@ class RecordPreparing:
             record,
             before=None if record.before is None else self._text(record.before),
             after=None if record.after is None else self._text(record.after),
-            target=self._name(record.target) or "",
-            origin=self._name(record.origin) or "",
             tool=self._name(record.tool),
             session=self._preparing.session(record.session),
             # That of an erasure names each memory that stayed.
@@ -141,8 +138,7 @@ def unvouched(record: Archived) -> Archived:
         case ArchivedTurn():
             return replace(record, origin=imported_as(Origin(record.origin), Role(record.role)), vectors=())
         case ArchivedChange():
-            told = Origin(record.origin) if record.origin in _ORIGINS else Origin.IMPORT
-            origin = imported_as(told)
+            origin = imported_as(Origin(record.origin))
             return replace(record, origin=origin, tool=record.tool if origin == record.origin else None)
         case ArchivedSession():
             return replace(record, forgotten=b"")

@@ -9,10 +9,19 @@ alter table hermes_memory.history
   add column merged_into uuid,
   add column recorded_at timestamptz not null default clock_timestamp(),
   add column erasure uuid;
--- The hash of a tombstone cannot be tried any more, so nothing may be told in what it was made of.
+-- The hash of a tombstone cannot be tried any more, so nothing may be told in what it was made of. Nothing erases a
+-- tombstone or the record of an erasure, so neither may hold what somebody said.
 alter table hermes_memory.history add constraint tombstones_tell_nothing
-  check (salt is not null or (old_content is null and new_content is null and tool is null and session_id is null
-                              and reason is null and said_at is null and metadata is null));
+  check ((erasure is null) = (salt is not null)
+         and (salt is not null or reason is null)
+         and ((salt is not null and change <> 'erased')
+              or num_nonnulls(old_content, new_content, tool, session_id, said_at, metadata) = 0));
+-- What reads a change knows what it is of and by whom. Of what was said nothing but that it was forgotten is told.
+alter table hermes_memory.history add constraint changes_are_of_what_is_known
+  check (origin in ('user', 'assistant', 'tool', 'agent', 'import', 'operator')
+         and case target when 'turn' then num_nonnulls(old_content, new_content) = 0
+                         when '' then change = 'erased'
+                         else target in ('memory', 'user') and change <> 'erased' end);
 select hermes_memory.raise_wall('history');
 drop index hermes_memory.history_row;
 create index history_of_row on hermes_memory.history (row_id, agent_identity, recorded_at);
