@@ -15,6 +15,7 @@ import pytest_asyncio
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
+from hermes_memory.adapters.postgres.erasure_statements import TELLING
 from hermes_memory.adapters.postgres.granting import PostgresGranting
 from hermes_memory.adapters.postgres.history_audit import histories
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
@@ -275,6 +276,25 @@ async def test_the_words_of_a_whole_theme_go_without_reading_the_index_again_for
 
     assert done.counts["postings"] >= blocks - 1 >= 2_000
     assert after - before < 10 * blocks
+
+
+LOOKED: Final = """
+select sum(s.seq_scan + coalesce(s.idx_scan, 0))::bigint from pg_stat_xact_user_tables s
+ where s.schemaname = 'hermes_memory' and s.relname ~ '^(memory_entries|history)_p'"""
+
+
+async def test_the_texts_of_an_entry_are_looked_for_once_and_not_for_each_change_of_history(
+    database: Installation,
+) -> None:
+    async with database.store() as store, administrator(database.admin_dsn) as opened:
+        (one,) = await store.delivery.apply([add("the code is 8841")])
+        await store.delivery.apply([add(f"note {number}") for number in range(300)])
+        async with opened.transaction(read_only=True) as connection:
+            before = await connection.fetchval(LOOKED) or 0
+            await connection.fetch(TELLING, one.row)
+            looks = await connection.fetchval(LOOKED) - before
+
+    assert looks < 300
 
 
 async def test_no_word_of_what_was_erased_stays_in_the_statistics_of_the_planner(database: Installation) -> None:

@@ -150,20 +150,22 @@ select e.agent_identity, e.subject, e.target, e.content as text from hermes_memo
 select h.agent_identity, h.subject, h.target, c.text
   from hermes_memory.history h, unnest(array[h.old_content, h.new_content]) c(text)
  where h.row_id = $1 and h.erasure is null and c.text is not null"""
-# Asked before anything goes: afterwards nothing tells which texts these were.
+# Asked before anything goes: afterwards nothing tells which texts these were. They are gathered once, and joined by
+# equality alone: all of history is looked through, and not once more for each of its rows.
 TELLING: Final[LiteralString] = """
-with texts as (
+with texts as materialized (
   select e.agent_identity, e.subject, e.target, e.content as text from hermes_memory.memory_entries e where e.id = $1
    union
   select h.agent_identity, h.subject, h.target, c.text
     from hermes_memory.history h, unnest(array[h.old_content, h.new_content]) c(text)
    where h.row_id = $1 and h.erasure is null and c.text is not null)
-select distinct h.row_id from hermes_memory.history h
- where h.erasure is null and h.change <> 'erased' and h.row_id <> $1
-   and (h.merged_into = $1 or exists (
-        select from texts t where t.agent_identity = h.agent_identity and t.subject = h.subject
-                              and (t.target = h.target or 'turn' in (t.target, h.target))
-                              and t.text in (h.old_content, h.new_content)))"""
+select h.row_id from hermes_memory.history h
+ where h.erasure is null and h.change <> 'erased' and h.row_id <> $1 and h.merged_into = $1
+ union
+select h.row_id from hermes_memory.history h cross join unnest(array[h.old_content, h.new_content]) c(text)
+  join texts t on t.agent_identity = h.agent_identity and t.subject = h.subject and t.target = h.target
+              and t.text = c.text
+ where h.erasure is null and h.change <> 'erased' and h.row_id <> $1"""
 SHARED: Final[LiteralString] = """
 with talks as (
   select s.agent_identity, s.session_id from hermes_memory.sessions s where s.subject = any ($1::bytea[])
