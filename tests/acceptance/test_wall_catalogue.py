@@ -266,6 +266,12 @@ HARMLESS = (
         "alter extension vector add function public.counted()"
     ),
     (
+        "create schema audit; revoke all on schema audit from public; create table public.orders (id int); "
+        "create function audit.noted() returns trigger language plpgsql security definer as 'begin return new; end'; "
+        "create trigger audited after insert on public.orders for each row execute function audit.noted()"
+    ),
+    "create function public.touched() returns trigger language plpgsql security definer as 'begin return new; end'",
+    (
         "create table public.walled as select * from hermes_memory.memory_entries; alter table public.walled enable "
         "row level security; create policy own on public.walled using (subject = hermes_memory.ctx_subject()); "
         "grant select on public.walled to {role}"

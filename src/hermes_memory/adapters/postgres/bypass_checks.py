@@ -43,7 +43,8 @@ select distinct case c.relnamespace when 'hermes_memory'::regnamespace then '' e
 
 # An operator, a view or a default calls its function wherever that stands, an aggregate its parts with the rights of
 # its own owner, and an index or a trigger asks for no right at all. Nobody can call what an extension brings for its
-# event triggers, which is meant to follow everybody's commands; plpgsql is in every database, and brings none.
+# event triggers, which is meant to follow everybody's commands; plpgsql is in every database, and brings none. What is
+# made for a trigger can be called by one alone: it is a way in where the runtime role writes to the trigger's table.
 PIERCING_FUNCTIONS: Final = Check(
     statement="""
 with mask as (
@@ -66,7 +67,8 @@ select n.nspname || '.' || p.proname || '()' as name
                       and (l.lanname = 'c'
                            or (p.prorettype = 'event_trigger'::regtype and x.extname <> 'plpgsql')))
    and exists (select from mask m
-                where (has_function_privilege(m.oid, p.oid, 'EXECUTE')
+                where (p.prorettype <> all ('{trigger,event_trigger}'::regtype[])
+                       and has_function_privilege(m.oid, p.oid, 'EXECUTE')
                        and (has_schema_privilege(m.oid, n.oid, 'USAGE')
                             or exists (select from pg_depend u where u.refclassid = 'pg_proc'::regclass
                                           and u.refobjid = p.oid and u.deptype = 'n')))
