@@ -77,7 +77,8 @@ async def test_whoever_is_one_person_with_the_subject_named_goes_too_also_from_t
     levers, spool = Levers(), InMemorySpool()
     clara = Subject(b"c" * 32)
     await levers.merge(ANA, clara)
-    erasing = Erasing(levers.store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
+    reached: list[int] = []
+    erasing = Erasing(levers.store.eraser, [spool], set_aside=lambda: 0, now=next_moment, progress=reached.append)
     await levers.store.delivery.apply([add("shoe size is 44", Caller(theme=MARKETING, subject=clara))])
     spool.put(add("shoe size was 43", Caller(theme=MARKETING, subject=clara)))
     told = [await erasing.preview(WholeSubject(subject=ANA)), await erasing.execute(WholeSubject(subject=ANA))]
@@ -85,6 +86,7 @@ async def test_whoever_is_one_person_with_the_subject_named_goes_too_also_from_t
     assert [(each.counts["entries"], each.counts["waiting"]) for each in told] == [(1, 1), (1, 1)]
     assert [COMPANIONS.format(1) in each.notes for each in told] == [True, True]
     assert told[1].complete
+    assert reached[-1] == sum(told[1].counts.values()) - told[1].counts["waiting"]
     assert not any((await erasing.preview(WholeSubject(subject=clara))).counts.values())
 
 

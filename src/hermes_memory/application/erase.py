@@ -131,15 +131,23 @@ class Erasing:
         spools: Those of the home, for whatever database they are.
         set_aside: Counts the damaged files beside them.
         now: The time, aware.
+        progress: Told how much the database has erased so far.
     """
 
     def __init__(
-        self, eraser: Eraser, spools: Sequence[Spool], *, set_aside: Callable[[], int], now: Callable[[], datetime]
+        self,
+        eraser: Eraser,
+        spools: Sequence[Spool],
+        *,
+        set_aside: Callable[[], int],
+        now: Callable[[], datetime],
+        progress: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._eraser = eraser
         self._spools = spools
         self._set_aside = set_aside
         self._now = now
+        self._progress = progress
         self._worker = Worker()
 
     async def preview(self, erasure: Erasure) -> Certificate:
@@ -182,7 +190,7 @@ class Erasing:
         besides = await self._besides(erasure)
         dropped = await self._worker.call(lambda: self._dropped(erasure, texts))
         settled = await self._eraser.settle(SETTLE_SECONDS)
-        erased = await self._eraser.erase(erasure)
+        erased = await self._eraser.erase(erasure, self._progress)
         after = await self._worker.call(lambda: self._after(erasure, texts))
         dropped += after.dropped
         proofs = (*erased.proofs, *after.proofs)

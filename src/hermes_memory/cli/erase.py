@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,8 +61,8 @@ def _certificate(settings: Settings, erasure: Erasure, given: argparse.Namespace
     from hermes_memory.cli.progress import shown  # noqa: PLC0415 - draws, and the host imports this module at start
 
     try:
-        with shown(given, "erasing" if given.execute else "looking"):
-            return anyio.run(_certify, settings, erasure, given.admin_dsn, given.execute)
+        with shown(given, "erasing" if given.execute else "looking") as progress:
+            return anyio.run(_certify, settings, erasure, given.admin_dsn, given.execute, progress.reach)
     except KeyboardInterrupt:
         if given.execute:
             print(_GOES_ON, file=sys.stderr)
@@ -102,7 +102,9 @@ def _erasure(given: argparse.Namespace, settings: Settings) -> Erasure:
     return WholeSubject(subject=subject_named(given.subject, settings))
 
 
-async def _certify(settings: Settings, erasure: Erasure, admin_dsn: str | None, execute: bool) -> Certificate:
+async def _certify(
+    settings: Settings, erasure: Erasure, admin_dsn: str | None, execute: bool, progress: Callable[[int], object]
+) -> Certificate:
     from hermes_memory.adapters.postgres.erasure import PostgresEraser  # noqa: PLC0415
     from hermes_memory.application.erase import Erasing  # noqa: PLC0415
     from hermes_memory.bootstrap.administration import administered  # noqa: PLC0415
@@ -118,5 +120,6 @@ async def _certify(settings: Settings, erasure: Erasure, admin_dsn: str | None, 
                 spools,
                 set_aside=lambda: sum(len(spool.set_aside()) for spool in spools),
                 now=utc_now,
+                progress=progress,
             )
             return await (erasing.execute(erasure) if execute else erasing.preview(erasure))

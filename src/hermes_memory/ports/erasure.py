@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -65,7 +65,7 @@ class Eraser(Protocol):
         """Wait until the writes that the store has begun are done; False when `timeout` seconds passed first."""
         ...
 
-    async def erase(self, erasure: Erasure) -> Erased:
+    async def erase(self, erasure: Erasure, progress: Callable[[int], object] = lambda _: None) -> Erased:
         """Erase in transactions of bounded size, then ask what is left.
 
         With one entry goes the history of the other memories of its theme, subject and target that tells one of its
@@ -73,5 +73,8 @@ class Eraser(Protocol):
 
         Called again, after it was interrupted too, it goes on with what is there. What is stored for the same theme,
         person or session meanwhile is erased as well, as long as that does not go on for ever.
+
+        Args:
+            progress: Told after each transaction how much has been erased so far, of all stores together.
         """
         ...

@@ -78,10 +78,13 @@ class EraserContract:
         await embed_all(store, {"": (1.0, 0.0, 0.0, 0.0)})
         erasure = WholeSubject(subject=ANA)
         foretold = await eraser.count(erasure)
-        done = await eraser.erase(erasure)
+        told: list[int] = []
+        done = await eraser.erase(erasure, told.append)
         again = await eraser.erase(erasure)
 
         assert (foretold["entries"], foretold["turns"], foretold["changes"], foretold["vectors"]) == (2, 2, 2, 4)
+        assert told == sorted(told)
+        assert told[-1] == sum(done.counts.values())
         assert {name: count for name, count in done.counts.items() if count} == {
             name: count for name, count in foretold.items() if count
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 from uuid import uuid4
@@ -89,7 +89,7 @@ class InMemoryEraser:
         """Nothing is under way; see `Eraser.settle`."""
         return True
 
-    async def erase(self, erasure: Erasure) -> Erased:
+    async def erase(self, erasure: Erasure, progress: Callable[[int], object] = lambda _: None) -> Erased:
         """Erase, then ask what is left; see `Eraser.erase`."""
         counts = Counter(await self.count(erasure))
         records, changes = self._records, self._changes(erasure)
@@ -112,6 +112,7 @@ class InMemoryEraser:
         for subject in erasure.subjects if isinstance(erasure, WholeSubject) else ():
             records.persons.split(subject)
         records.erased_at = time.monotonic()
+        progress(counts.total())
         left = await self.count(erasure)
         proofs = [Proof(store=name, query=f"all {name}", remaining=remaining) for name, remaining in left.items()]
         return Erased(id=uuid4(), counts=counts, proofs=proofs)

@@ -120,7 +120,7 @@ class PostgresEraser:
                 await anyio.sleep(PAUSE_SECONDS)
         return False
 
-    async def erase(self, erasure: Erasure) -> Erased:
+    async def erase(self, erasure: Erasure, progress: Callable[[int], object] = lambda _: None) -> Erased:
         """Erase, then ask what is left; see `Eraser.erase`."""
         async with self._administrator.transaction(read_only=True) as connection:
             where, values = await _scope(connection, erasure)
@@ -129,7 +129,7 @@ class PostgresEraser:
         await self._step(lambda connection: erasure_log.begin(connection, log, erasure))
         proofs: Sequence[Proof] = ()
         for _ in range(ROUNDS):
-            await self._round(where, values, counts)
+            await self._round(where, values, counts, lambda: progress(counts.total()))
             async with self._administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
                 left = await prove(connection, where, values)
                 proofs = (*left, await prove_statistics(connection))
@@ -139,16 +139,16 @@ class PostgresEraser:
         await self._step(lambda connection: erasure_log.end(connection, log, counts, asked))
         return Erased(id=log, counts=counts, proofs=proofs)
 
-    async def _round(self, where: Conditions, values: Values, counts: Counter[str]) -> None:
-        await self._repeat(lambda c: self._erase_rows(c, sql.TURNS, where, values, counts))
-        await self._repeat(lambda c: self._erase_rows(c, sql.ROWS, where, values, counts))
-        await self._repeat(lambda c: self._erase_changes(c, where, values, counts))
+    async def _round(self, where: Conditions, values: Values, counts: Counter[str], tell: Callable[[], object]) -> None:
+        await self._repeat(lambda c: self._erase_rows(c, sql.TURNS, where, values, counts), tell)
+        await self._repeat(lambda c: self._erase_rows(c, sql.ROWS, where, values, counts), tell)
+        await self._repeat(lambda c: self._erase_changes(c, where, values, counts), tell)
         if where.whole:
             reached: dict[Place, tuple[int, int]] = {}
             await self._repeat(
-                lambda c: self._erase_words(c, where, values, counts, reached), isolation="repeatable_read"
+                lambda c: self._erase_words(c, where, values, counts, reached), tell, isolation="repeatable_read"
             )
-        await self._step(lambda c: self._erase_rest(c, where, values, counts))
+        await self._repeat(lambda c: self._erase_rest(c, where, values, counts), tell)
 
     async def _erase_rows(
         self, connection: Connection, rows: LiteralString, where: Conditions, values: Values, counts: Counter[str]
@@ -210,9 +210,10 @@ class PostgresEraser:
                 await connection.execute(sql.FORGET_IN_LOG, subject)
         return False
 
-    async def _repeat(self, step: Step, *, isolation: Isolation = "read_committed") -> None:
+    async def _repeat(self, step: Step, tell: Callable[[], object], *, isolation: Isolation = "read_committed") -> None:
         while await self._step(step, isolation=isolation):
-            pass
+            tell()
+        tell()
 
     async def _step(self, step: Step, *, isolation: Isolation = "read_committed") -> bool:
         """Run one step in a transaction of its own, again when it meets another one."""
