@@ -87,7 +87,9 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
         plain = await anyio.to_thread.run_sync(typed, *out, other.admin_dsn, "-o", str(text), "--theme", "marketing")
         waiting = await other.administer("select count(*) from hermes_memory.embedding_jobs")
         configure(dsn=other.runtime_dsn)
-        checked = await verify_history(Settings(), other.admin_dsn, [])
+        looked_at: list[int] = []
+        checked = await verify_history(Settings(), other.admin_dsn, [], looked_at.append)
+        turns = await other.administer("select count(*) from hermes_memory.conversations")
         async with open_memory(Settings()) as memory:
             found = await memory.view("marketing").recall("when do we launch")
             more = await memory.view("marketing", session="m1").capture_turn("one more", role="user")
@@ -118,6 +120,7 @@ async def test_an_export_that_was_imported_is_exported_as_the_same_bytes(
     assert "vectors" not in text.read_text().partition("\n")[2]
     assert '"support"' not in text.read_text()
     assert checked.flaws == []
+    assert sum(looked_at) == checked.changes + turns
     assert found.hits[0].row.content == "Launch on 9 May"
     assert more is not None
     assert places == list(range(71))

@@ -329,11 +329,13 @@ async def test_a_turn_that_is_not_what_was_said_is_named(template: Installation,
         talk = [said(f"Grüße, it's turn {number}") for number in range(ROWS_AHEAD)]
         await store.delivery.apply([record(*talk, said("the code is zebra", speaker="Ana"))])
         (row,) = await database.rows("select id from hermes_memory.conversations where content like '%zebra'")
-        before = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+        pages: list[int] = []
+        before = [flaw async for flaw in altered_turns(opened, ANALYZE, progress=pages.append)]
         await database.administer(f"update hermes_memory.conversations {altering} where content like '%zebra'")
         after = [flaw async for flaw in altered_turns(opened, ANALYZE)]
 
         assert before == []
+        assert pages == [ROWS_AHEAD, 1]
         assert after == [Flaw(theme=DESK.theme, seal=None, change=None, what=ALTERED[altering], entry=row[0])]
 
 

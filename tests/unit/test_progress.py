@@ -6,11 +6,13 @@ import argparse
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from hermes_memory.application.reembed_progress import Step
+from hermes_memory.bootstrap import verification
 from hermes_memory.cli import erase
 from hermes_memory.cli.exits import INTERRUPTED
 from hermes_memory.cli.main import main
@@ -113,3 +115,18 @@ def test_an_erasure_shows_that_it_is_under_way_and_when_broken_off_that_it_can_g
     assert code == INTERRUPTED
     assert step in terminal.getvalue()
     assert ("the same command goes on with the rest" in terminal.getvalue()) is execute
+
+
+def test_a_verification_shows_how_much_it_has_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken_off(*given: Any) -> None:
+        given[-1](500)
+        raise KeyboardInterrupt
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(verification, "verify_history", broken_off)
+    code = main(["history", "verify"])
+
+    assert code == INTERRUPTED
+    assert "verifying" in terminal.getvalue()
+    assert "500/?" in terminal.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +43,17 @@ class Verification:
     flaws: Sequence[Flaw]
 
 
-async def verify_history(settings: Settings, admin_dsn: str | None, against: Sequence[Path] | None) -> Verification:
+async def verify_history(
+    settings: Settings,
+    admin_dsn: str | None,
+    against: Sequence[Path] | None,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Verification:
     """Read all changes and seals, hash them anew, compare, and hold what is remembered against what they say.
 
     Args:
         against: Files of published heads; by default the home's own.
+        progress: Told how many changes and turns were looked at, page by page.
 
     Raises:
         ConfigurationError: A file cannot be read, or the login is not fit.
@@ -58,7 +64,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
     flaws: list[Flaw] = []
     known = set()
     async with administered(settings, admin_dsn) as administrator:
-        async for theme, links, chain in histories(administrator):
+        async for theme, links, chain in histories(administrator, progress=progress):
             known.add(theme)
             themes, changes, seals = themes + 1, changes + len(links), seals + len(chain)
             unsealed += sum(link.seal is None for link in links)
@@ -71,7 +77,7 @@ async def verify_history(settings: Settings, admin_dsn: str | None, against: Seq
             else:
                 flaws.append(flaw)
         analyze = Analyzer(stem=snowball_stem()).analyze
-        async for altered in altered_turns(administrator, analyze):
+        async for altered in altered_turns(administrator, analyze, progress=progress):
             if isinstance(altered, int):
                 other_words += altered
             else:

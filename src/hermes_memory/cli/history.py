@@ -142,8 +142,10 @@ def _texts(change: Change) -> str:
 
 def _verify(given: argparse.Namespace, settings: Settings) -> int:
     from hermes_memory.bootstrap.verification import verify_history  # noqa: PLC0415
+    from hermes_memory.cli.progress import shown  # noqa: PLC0415 - draws, and the host imports this module at start
 
-    report = anyio.run(verify_history, settings, given.admin_dsn, given.against)
+    with shown(given, "verifying") as progress:
+        report = anyio.run(verify_history, settings, given.admin_dsn, given.against, progress.advance)
     if given.as_json:
         print_json(report)
     else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Final, LiteralString
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Final, LiteralString, TypeAlias
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.adapters.postgres.lexicon import indexed
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hermes_memory.adapters.postgres.entries import Analyze
     from hermes_memory.adapters.postgres.pool import Connection
     from hermes_memory.adapters.postgres.rows import Record
+
+    Progress: TypeAlias = Callable[[int], object]
 
 ROWS_AHEAD: Final = 500
 GONE: Final = "a memory is gone that no change took away"
@@ -138,15 +140,22 @@ SEALS: Final[LiteralString] = "select s.* from hermes_memory.seals s where s.age
 
 
 async def histories(
-    administrator: Administrator, theme: str | None = None
+    administrator: Administrator, theme: str | None = None, *, progress: Progress = lambda _: None
 ) -> AsyncIterator[tuple[str, Sequence[Link], Sequence[Seal]]]:
-    """Yield each theme, or the one named, with all its changes, examined, and seals, as they stood at one moment."""
+    """Yield each theme, or the one named, with all its changes, examined, and seals, as they stood at one moment.
+
+    Args:
+        progress: Told how many changes were read, page by page.
+    """
     async with administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
         themes = [record["agent_identity"] for record in await connection.fetch(THEMES)]
         for each in themes:
             if theme in {None, each}:
-                rows = connection.cursor(LINKS, each, prefetch=ROWS_AHEAD)
-                links = [examined(_link(record)) async for record in rows]
+                links: list[Link] = []
+                rows = await connection.cursor(LINKS, each)
+                while page := await rows.fetch(ROWS_AHEAD):
+                    links += [examined(_link(record)) for record in page]
+                    progress(len(page))
                 yield each, links, [_seal(record) for record in await connection.fetch(SEALS, each)]
 
 
@@ -176,7 +185,7 @@ async def straying(administrator: Administrator, theme: str | None = None) -> As
 
 
 async def altered_turns(
-    administrator: Administrator, analyze: Analyze, theme: str | None = None
+    administrator: Administrator, analyze: Analyze, theme: str | None = None, *, progress: Progress = lambda _: None
 ) -> AsyncIterator[Flaw | int]:
     """Yield the turns, of all themes or the one named, whose text is not the one they were stored with.
 
@@ -186,6 +195,7 @@ async def altered_turns(
 
     Args:
         analyze: Turns a text into its lexemes as it did for what is stored.
+        progress: Told how many turns were held against their words, page by page.
     """
     async with administrator.transaction(isolation="repeatable_read", read_only=True) as connection:
         for each in [record["agent_identity"] for record in await connection.fetch(THEMES)]:
@@ -199,6 +209,7 @@ async def altered_turns(
                         if not turn["whole"]:
                             yield Flaw(theme=each, seal=None, change=None, what=ALTERED_TURN, entry=turn["id"])
                     strange += await _strange(connection, analyze, each, whole)
+                    progress(len(page))
                 if len(strange) > max(FEW_TURNS, turns // FEW_OF_ALL):
                     yield len(strange)
                     continue
