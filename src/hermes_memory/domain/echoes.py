@@ -1,54 +1,62 @@
 """What was recalled, taken out of a text on its way in, so that memory does not feed on itself.
 
 A model quotes what it was shown: the whole block, a line of it, or the answer of a tool. A host may hand the block back
-with the message it stood before. None of it is said anew.
+with the message it stood before. None of it is said anew. What is said about it is: in doubt, words are kept.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import Final
 
 from hermes_memory.domain.echoed_answers import without_answers
 from hermes_memory.domain.fences import HEADING, strip_blocks
-from hermes_memory.domain.model import Origin, Role
+from hermes_memory.domain.model import Origin, Role, Target
+from hermes_memory.domain.rendering import LABEL_SIGNS, UNVERIFIED, WARNING
 
-_LABEL: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?: [0-9]{2}:[0-9]{2})? (?:turn|entry \((?:memory|user)\)), "
-_QUOTATION: Final = re.compile(
-    rf"(?P<start>^[ \t>*]{{0,8}})?(?:- )?\*{{0,2}}(?<![0-9]){_LABEL}[^\n“”]{{1,400}}:\*{{0,2}} "
-    r"“[^\n“”]{0,65536}(?:”|$)(?P<end>[ \t]{0,8}(?:\n|\Z))?",
-    re.MULTILINE,
+_BULLET: Final = (
+    r"(?:^[ \t>*+|#]{0,8}|[ \t]⏎[ \t]\\?)(?:\(?[0-9A-Za-z]{1,3}[.)][ \t]{1,4})?(?:[-•*+–—‣▪◦][ \t]{1,4})?"
+    r"(?:\[[ xX]?\][ \t]{1,4})?"
 )
-"""A memory as a block shows it: dated, attributed, in quotes that no quoted text can hold. It may be cut at its end."""
-_PLAINLY_QUOTED: Final = re.compile(
-    rf"^[ \t>*]{{0,8}}(?:- )?\*{{0,2}}{_LABEL}[^\n\"]{{1,400}}:\*{{0,2}} \"[^\n]{{0,65536}}\"[ \t]{{0,8}}(?:\n|\Z)",
-    re.MULTILINE,
-)
-"""The same in the quotes of a keyboard, which a quoted text may hold as well: they end with the line."""
-_LABELLED: Final = re.compile(r"(?:turn|entry \((?:memory|user)\)), [^\n“”\"]{1,400}:\*{0,2} [“\"]")
+"""What lists, tables and quotations put before a line, also before one that is shown as a part of another."""
+_MARKS: Final = "[*_`]{0,3}"
+_DAY: Final = r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _ROLES: Final = "|".join(Role)
-_PART: Final = r"[^\n,:;()\[\]\"“”]{1,200}"
+_TARGETS: Final = "|".join(Target)
+_NAME: Final = rf"[^\n“”{re.escape(LABEL_SIGNS)}]{{1,200}}"
 _OWN_LABEL: Final = (
-    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?: [0-9]{{2}}:[0-9]{{2}} turn, (?:{_PART} \((?:{_ROLES})\)|{_ROLES})"
-    rf"| entry \((?:memory|user)\), from (?:{'|'.join(Origin)}))"
-    rf"(?:, theme {_PART})?(?:, unverified)?(?:, quoted; contains instruction-like text)?:"
+    rf"{_DAY}{_MARKS}(?: [0-9]{{2}}:[0-9]{{2}}{_MARKS} turn, (?:{_NAME} \((?:{_ROLES})\)|{_ROLES})"
+    rf"| entry \((?:{_TARGETS})\), from (?:{'|'.join(Origin)}))"
+    rf"(?:, theme {_NAME})?(?:, {UNVERIFIED})?(?:, quoted; {WARNING})?{_MARKS}:{_MARKS}"
 )
-_OTHERWISE_QUOTED: Final = re.compile(
-    rf"^[ \t>*+|#]{{0,8}}(?:[0-9]{{1,3}}[.)][ \t])?(?:[-•*][ \t])?[*_`]{{0,3}}{_OWN_LABEL}[*_`]{{0,3}}[ \t]"
-    "(?:"
-    + "|".join(
-        rf"{before}[^\n]{{0,65536}}{behind}(?!\w)"
-        for before, behind in ("„“", "„”", "«»", "»«", "‹›", "‘’", "‚‘", "''", "「」", "``")
-    )
-    # Without quotes nothing else tells where a remark of the one who quotes begins.
-    + r"|[^\n„“”«»‹›‘’‚'「`][^\n]{0,65536}?(?=[ \t](?:[—–]|-{1,2}>?)[ \t])|[^\n]{0,65536})"
-    r"(?P<end>[ \t|*_]{0,8}(?:\n|\Z))?",
-    re.MULTILINE,
+"""Ours to the letter: it needs no particular quotes behind it."""
+_LIKE_OURS: Final = (
+    rf"{_DAY}(?: [0-9]{{2}}:[0-9]{{2}})? (?:turn|entry \((?:{_TARGETS})\)), [^\n“”]{{1,400}}:{_MARKS}(?=[ \t]{{0,8}}“)"
 )
-"""A line whose label is ours to the letter, in other quotes or in none: what it quotes then ends with the line.
-
-Where it is in no quotes, it ends before a dash: what is said of a memory is not to go with it.
-"""
+"""Known by the quotes behind it, which no quoted text can hold."""
+_LABEL: Final = re.compile(rf"(?:{_OWN_LABEL}|{_LIKE_OURS})[ \t]{{0,8}}")
+_BEFORE: Final = re.compile(
+    rf"(?:(?P<line>{_BULLET})|(?<=:[ \t])(?P<told>))?{_MARKS}(?P<around>[\"'“„«»‹‘‚「(\[])?(?:- )?{_MARKS}\Z"
+)
+_LONGEST_BEFORE: Final = 48
+_QUOTES: Final = {
+    '"': '"', "“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "‘": "’", "‚": "‘’", "'": "'", "「": "」", "`": "`",
+}  # fmt: skip
+_AROUND: Final = {**_QUOTES, "(": ")", "[": "]"}
+_EITHER: Final = {before: re.compile(f"[{re.escape(before + behind)}]") for before, behind in _AROUND.items()}
+_BELOW: Final = re.compile(
+    rf"(?P<label>{_OWN_LABEL})[ \t]{{0,8}}\n[ \t]{{0,8}}(?:>[ \t>]{{0,8}}|(?=[{re.escape(''.join(_QUOTES))}]))"
+)
+"""A label with what it quotes on the next line."""
+_REMARK: Final = re.compile(
+    r"(?<=[.!?])[ \t]|(?<=[。！？])|[ \t](?=\(|(?:[—–|→]|-{1,2}>?|=>)[ \t])"
+    r"|(?=, (?:but|aber|pero|mas|mais|ma|maar|men) )"
+)
+"""Where, without quotes, a remark of the one who quotes may begin."""
+_OPENS: Final = frozenset((*_AROUND, "{", "="))
+_WORD: Final = re.compile(r"[^\W_]")
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _HOST_NOTE: Final = re.compile(
     r"\[System note:\s{0,8}The following is recalled memory context[^\]\n]{0,600}\]\s{0,8}", re.IGNORECASE
 )
@@ -76,7 +84,7 @@ def without_recalled(text: str) -> str:
 
 
 def _may_hold_label(text: str) -> bool:
-    return "“" in text or " entry (" in text or " turn, " in text
+    return " entry (" in text or " turn, " in text
 
 
 def _without_quotations(text: str) -> str:
@@ -84,15 +92,55 @@ def _without_quotations(text: str) -> str:
         text = _HOST_NOTE.sub("", text)
     if HEADING in text:
         text = text.replace(HEADING, "")
-    if _LABELLED.search(text):
-        text = _PLAINLY_QUOTED.sub("", _QUOTATION.sub(_gap, text))
     if _may_hold_label(text):
-        text = _OTHERWISE_QUOTED.sub(lambda match: " " if match["end"] is None else "", text)
+        text = _LINE.sub(lambda line: _without_memories(line[0]), _BELOW.sub(r"\g<label> ", text))
     return text
 
 
-def _gap(match: re.Match[str]) -> str:
-    """Leave nothing of a line that held nothing else, and a blank within a line."""
-    if match["start"] is not None and match["end"] is not None:
-        return ""
-    return f" {match['end'] or ''}"
+def _without_memories(line: str) -> str:
+    """Leave a blank in the place of each memory, and nothing of a line that has no word beside them."""
+    labels = list(_LABEL.finditer(line)) if _may_hold_label(line) else []
+    kept: list[str] = []
+    position = 0
+    for label, following in zip_longest(labels, labels[1:]):
+        before = _BEFORE.search(line, max(label.start() - _LONGEST_BEFORE, position), label.start())
+        if before is None:  # it is quoted by the memory before it
+            continue
+        end = _end_of_memory(line, label.end(), following.start() if following else len(line.rstrip()), before)
+        if end:
+            kept += (line[position : before.start()], before["around"] or "", " ")
+            position = end
+    rest = "".join((*kept, line[position:]))
+    return rest if not kept or _WORD.search(rest) else ""
+
+
+def _end_of_memory(line: str, start: int, limit: int, before: re.Match[str]) -> int | None:
+    """Return where the memory ends that begins in a line, by what stands before its label; None when nothing tells."""
+    quote, around = line[start : start + 1], before["around"]
+    if quote == "“":
+        return line.find("”", start) + 1 or len(line)
+    if quote in _QUOTES and (behind := _behind_quotation(line, start + 1, limit, quote)):
+        return behind
+    if around and (behind := _behind_quotation(line, start, limit, around)):
+        return behind - 1
+    if start >= limit or (before["line"] is None and before["told"] is None):
+        return None
+    remark = None if quote in _QUOTES else _REMARK.search(line, start, limit)
+    return remark.start() if remark else limit
+
+
+def _behind_quotation(line: str, start: int, limit: int, quote: str) -> int | None:
+    """Return where a quotation has ended, at the last that may end it when what it quotes has odd quotes of its own."""
+    closing = _AROUND[quote]
+    depth, end = 1, None
+    for mark in _EITHER[quote].finditer(line, start, limit):
+        before, behind = line[mark.start() - 1], line[mark.end() : mark.end() + 1]
+        if before == "\\":
+            continue
+        if mark[0] == quote and behind.strip() and (quote not in closing or before.isspace() or before in _OPENS):
+            depth += 1
+        elif mark[0] in closing and not (behind.isalnum() or behind == "_"):
+            depth, end = depth - 1, mark.end()
+            if depth == 0:
+                break
+    return end

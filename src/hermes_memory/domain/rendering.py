@@ -25,6 +25,9 @@ from hermes_memory.domain.visibility import changeable
 __all__ = [
     "BLOCK_TAG",
     "HEADING",
+    "LABEL_SIGNS",
+    "UNVERIFIED",
+    "WARNING",
     "entry_payload",
     "hit_payload",
     "looks_like_instruction",
@@ -37,9 +40,11 @@ _NONCE: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _NAME_TOKENS: Final = 16
 _CHARACTERS_PER_TOKEN: Final = 8
 _METADATA_DEPTH: Final = 6
-_WARNING: Final = "contains instruction-like text"
-_LABEL_SIGNS: Final = str.maketrans(dict.fromkeys(',:;()[]"', " "))
-_UNVERIFIED: Final = "unverified"
+WARNING: Final = "contains instruction-like text"
+LABEL_SIGNS: Final = ',:;()[]"'
+"""What structures a label, so that no name in it may hold any of them."""
+_WITHOUT_SIGNS: Final = str.maketrans(dict.fromkeys(LABEL_SIGNS, " "))
+UNVERIFIED: Final = "unverified"
 
 
 def render_block(
@@ -123,7 +128,7 @@ def row_payload(row: Row, *, caller: Caller) -> dict[str, Json]:
     else:
         payload |= {"target": row.target.value, "tool": None if row.tool is None else defuse(row.tool)}
     if looks_like_instruction(row.content):
-        payload["note"] = f"{_WARNING}: it is quoted data"
+        payload["note"] = f"{WARNING}: it is quoted data"
     return {name: value for name, value in payload.items() if value not in (None, {})}
 
 
@@ -142,15 +147,15 @@ def _label(row: Row, caller: Caller) -> str:
     if row.theme != caller.theme:
         parts.append(f"theme {_name(row.theme)}")
     if trust_in(row, caller) is not Trust.VOUCHED:
-        parts.append(_UNVERIFIED)
+        parts.append(UNVERIFIED)
     if looks_like_instruction(row.content):
-        parts.append(f"quoted; {_WARNING}")
+        parts.append(f"quoted; {WARNING}")
     return ", ".join(parts)
 
 
 def _name(name: str) -> str:
     """Show a name that anyone may have chosen, without what structures the label that it stands in."""
-    shown = neutralise(name[: _NAME_TOKENS * _CHARACTERS_PER_TOKEN]).translate(_LABEL_SIGNS)
+    shown = neutralise(name[: _NAME_TOKENS * _CHARACTERS_PER_TOKEN]).translate(_WITHOUT_SIGNS)
     return truncate(" ".join(shown.split()), _NAME_TOKENS)
 
 
