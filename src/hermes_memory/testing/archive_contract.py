@@ -213,6 +213,41 @@ class ArchiveContract:
             added(entry("tea is green", 3), change=came[1].id, recorded_at=came[1].recorded_at),
         ]
 
+    async def test_the_history_of_an_entry_that_is_there_is_left_as_it_is(self, kept: ArchiveUnderTest) -> None:
+        told, gone = entry("launch on 3 May", 1), entry("a draft", 2)
+        drafted = added(gone, change=_uuid(603), recorded_at=THEN)
+        first: Sequence[ArchivedChange | ArchivedEntry] = [LAUNCH, drafted, told, gone]
+        await kept.archive.store(first[:2], vectors=False)
+        await kept.archive.store(first[:3], vectors=False)
+        await kept.archive.store(first, vectors=False)
+        before = await kept.told(MARKETING, False)
+        later = replace(LAUNCH, recorded_at=THEN + timedelta(hours=1), before=told.content)
+        receipt = await kept.archive.store(
+            [
+                *first[:2],
+                replace(later, id=_uuid(604), change="replaced", after="launch on 9 May"),
+                replace(later, id=_uuid(605), row=gone.id, change="removed", before=gone.content, after=None),
+                replace(told, content="launch on 9 May"),
+            ],
+            vectors=False,
+        )
+
+        assert [getattr(each, "id", None) for each in before] == [None, *(each.id for each in first)]
+        assert list(await kept.told(MARKETING, False)) == list(before)
+        assert (sum(receipt.new.values()), receipt.known, receipt.altered) == (0, 4, 1)
+
+    async def test_nothing_was_recorded_later_than_it_came_in(self, kept: ArchiveUnderTest) -> None:
+        ahead = THEN.replace(year=9_000)
+        drafts = [
+            replace(LAUNCH, id=_uuid(610 + n), after=f"draft {n}", recorded_at=ahead + timedelta(days=n))
+            for n in range(2)
+        ]
+        await kept.archive.store([*drafts, entry("launch on 3 May", 1)], vectors=False)
+        changes = [each for each in await kept.told(MARKETING, False) if isinstance(each, ArchivedChange)]
+
+        assert [change.after for change in changes] == ["draft 0", "draft 1", "launch on 3 May"]
+        assert changes[-1].recorded_at < ahead
+
     async def test_the_history_of_an_entry_that_equals_another_one_ends_with_that_one(
         self, kept: ArchiveUnderTest
     ) -> None:

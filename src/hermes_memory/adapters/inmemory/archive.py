@@ -107,7 +107,14 @@ class InMemoryArchive:
             case ArchivedTurn():
                 return self._turn(record)
             case ArchivedDelegation() | ArchivedChange():
-                return self._merge(record, (record.theme, record.subject, record.id), lambda there, _: there)
+                return self._underived(record)
+
+    def _underived(self, record: ArchivedDelegation | ArchivedChange) -> str:
+        if isinstance(record, ArchivedChange):
+            if (ArchivedEntry, (record.theme, record.row)) in self._kept:
+                return _KNOWN  # like the entry, its history is left as it is
+            record = replace(record, recorded_at=min(record.recorded_at, self.now()))
+        return self._merge(record, (record.theme, record.subject, record.id), lambda there, _: there)
 
     def _merge(self, record: Archived, key: Hashable, join: Callable[[Archived, Archived], Archived]) -> str:
         there = self._kept.get((type(record), key))

@@ -75,7 +75,9 @@ select $1, $2, u.* from unnest(
     on conflict do nothing
 returning true as added"""
 
-# Each change gets a salt and a hash of its own here; one whose texts were erased keeps the hash that it had.
+# Each change gets a salt and a hash of its own here; one whose texts were erased keeps the hash that it had. None comes
+# in of an entry that is there: that is left as it is, and would not be what its last change says. Nothing was recorded
+# later than now: a change that says so would be the last one for ever.
 CHANGES: Final[LiteralString] = """
 insert into hermes_memory.history
   (agent_identity, subject, id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id,
@@ -86,11 +88,14 @@ select $1, $2, u.id, u.row_id, u.operation, u.change, u.target, u.old_content, u
        coalesce(u.digest, sha256(u.salt || convert_to(hermes_memory.change_form(
          $1, $2, u.id, u.row_id, u.operation, u.change, u.target, u.old_content, u.new_content, u.origin, u.tool,
          u.session_id, u.reason, u.at, u.said_at, u.recorded_at, u.metadata, u.merged_into), 'UTF8')))
-  from unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-              $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[],
-              $17::jsonb[], $18::uuid[], $19::uuid[], $20::bytea[], $21::bytea[])
-    as u(id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id, reason, at, said_at,
-         recorded_at, metadata, merged_into, erasure, digest, salt)
+  from (select t.*, least(t.told_at, clock_timestamp()) as recorded_at
+          from unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+                      $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::timestamptz[],
+                      $16::timestamptz[], $17::jsonb[], $18::uuid[], $19::uuid[], $20::bytea[], $21::bytea[])
+            as t(id, row_id, operation, change, target, old_content, new_content, origin, tool, session_id, reason, at,
+                 said_at, told_at, metadata, merged_into, erasure, digest, salt)
+         where not exists (select from hermes_memory.memory_entries e where e.agent_identity = $1 and e.id = t.row_id)
+        offset 0) u
     on conflict do nothing
 returning true as added"""
 
