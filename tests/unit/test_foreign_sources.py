@@ -366,6 +366,12 @@ def test_an_endpoint_of_which_a_part_is_refused_is_not_chosen_with_another_part(
     assert 'The model of this machine serves until embedder is "auto" as well' in found.refused["embed_dim"]
 
 
+def test_a_word_of_which_nothing_is_taken_over_is_not_said_to_be_in_part() -> None:
+    found = usable_settings({"embed_protocol": "grpc", "embed_model": "m"})
+
+    assert found.refused["embed_protocol"].startswith("'grpc' cannot be taken over: ")
+
+
 def test_what_no_rule_of_the_conversion_foresaw_is_refused_by_the_rules_of_the_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -79,9 +79,10 @@ def test_benchmarks_are_recognised_by_default_as_the_identity_rules_say(tmp_path
         ("identity_aliases", {"a": "sms:+15551234567"}, "alias 1: an alias stands for the key", '{"a": "[contact 1]"}'),
         ("embed_url", "models.example", "must begin with http:// or https://", None),
         ("embedder", "openai", "embedder 'openai' also needs embed_url, embed_model, embed_dim", "'openai'"),
-        ("item_max_bytes", 100_000, "item_max_bytes must be at least 524,288", "100000"),
+        ("item_max_bytes", 100_000, "item_max_bytes 100000 must be at least 524,288", "100000"),
         ("ranking_weights", {"mood": 1}, "ranking_weights: ", '{"mood": 1}'),
-        ("metrics_listen", "0.0.0.0:1", "metrics_listen is reached from elsewhere", "'0.0.0.0:1'"),
+        ("metrics_listen", "0.0.0.0:1", "metrics_listen '0.0.0.0:1' is reached from elsewhere", "'0.0.0.0:1'"),
+        ("metrics_listen", "here", "metrics_listen 'here' must be an address and a port", "'here'"),
     ],
 )
 def test_a_rule_that_is_broken_is_told_with_its_key_its_value_what_is_expected_and_its_place(

@@ -32,12 +32,14 @@ def register(verbs: Any) -> None:
     parser.add_argument("content", help="what to remember")
     parser.add_argument("--target", default="memory", help="memory or user; default: %(default)s")
     parser.add_argument("--metadata", action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
-    parser.add_argument("--sync", action="store_true", help="wait until the database has it")
+    parser.add_argument(
+        "--sync", action="store_true", help="wait until the database has it, and up to 15 seconds for its vector"
+    )
     parser.set_defaults(carry_out=carry_out, makes_home=True)
 
 
 def carry_out(given: argparse.Namespace) -> int:
-    """Accept the memory, and with --sync wait for its commit."""
+    """Accept the memory, and with --sync wait for its commit, and briefly for its vector."""
     metadata, settings = dict(map(_pair, given.metadata)), settings_for(given)
     caller = caller_of(given, settings)
     if given.sync:

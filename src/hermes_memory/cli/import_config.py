@@ -12,6 +12,7 @@ import yaml
 from hermes_memory.application.importing.pgvector_settings import (
     DROPPED,
     ENDPOINT,
+    PARTS,
     RENAMED,
     ConvertedSettings,
     converted,
@@ -76,7 +77,7 @@ def _refusal(key: str, value: object, why: str, settings: Mapping[str, Any]) -> 
     if key not in RENAMED and key not in DROPPED:
         return why
     name = RENAMED[key][0] if key in RENAMED else "embedder"
-    in_part = key in RENAMED and name in settings
+    in_part = name in PARTS and name in settings
     shown = shown_of(key, value)
     cannot = f"{shown} {'is taken over in part' if in_part else 'cannot be taken over'}: " if shown else ""
     return f"{cannot}{why}. Set {name} in {NATIVE_FILE} to what is meant"

@@ -60,7 +60,7 @@ def register(verbs: Any) -> None:
     )
     _state_option(export)
     force_option(export)
-    export.add_argument("file", type=Path, help="a file that does not exist yet")
+    export.add_argument("file", type=Path, help="the file to write; one that is there is replaced with --force alone")
     purge = verb_below(
         below,
         "purge",

@@ -132,15 +132,23 @@ def _broken_rule(told: ErrorDetails, key: str, fields: Mapping[str, FieldInfo], 
     if not key:
         return Problem(key="", message=message)
     shown = shown_of(key, value) if value is not None else None
-    # What is said of one name among several, or of several settings, says itself which one it means.
-    cannot = f"{shown} cannot be used: " if shown and told["loc"] and isinstance(value, str) else ""
     return Problem(
         key=key,
-        message=f"{cannot}{message}",
+        message=_with_value(message, key, value, shown, of_one=bool(told["loc"])),
         shown=shown,
         expected=described(fields[key]),
         origin=_first(found, key),
     )
+
+
+def _with_value(message: str, key: str, value: object, shown: str | None, *, of_one: bool) -> str:
+    """Return what is said of one setting, or of several, with the value of the one that it begins with."""
+    # What is said of one name among several says itself which one it means.
+    if not shown or not isinstance(value, str | int | float):
+        return message
+    if of_one:
+        return f"{shown} cannot be used: {message}"
+    return message if shown in message else message.replace(key, f"{key} {shown}", 1)
 
 
 def _named_first(message: str, fields: Mapping[str, FieldInfo]) -> str:

@@ -86,7 +86,7 @@ def _rename(key: str, value: Any, result: ConvertedSettings) -> None:
     except ValueError as error:
         result.refused[key] = str(error)
         return
-    usable, objections = _PARTS.get(name, _whole_value)(usable)
+    usable, objections = PARTS.get(name, _whole_value)(usable)
     if key == "allowed_themes" and (sinks := [name for name in _names(value) if _is_sink(name)]):
         result.dropped[key] = f"{', '.join(sinks)}: what belongs there is let in without being listed"
     if not _empty(usable):
@@ -251,7 +251,7 @@ def _parted(given: Iterable[Item], word: str, rule: Callable[[Item], object]) ->
     return usable, objections
 
 
-_PARTS: Final[Mapping[str, Callable[[Any], tuple[Any, list[str]]]]] = {
+PARTS: Final[Mapping[str, Callable[[Any], tuple[Any, list[str]]]]] = {
     "allowed_themes": _usable_themes,
     "identity_aliases": _usable_aliases,
 }
