@@ -185,6 +185,27 @@ async def test_of_an_entry_also_goes_what_follows_on_a_write_that_goes(spool: Sp
     assert left == theirs
 
 
+async def test_of_an_entry_also_goes_what_follows_on_a_write_that_went_before_it_was_accepted() -> None:
+    spool, waiting = InMemorySpool(), add("tea at four", WITH_ANA)
+    row = row_id(waiting.stamp.operation)
+    meanwhile = [
+        replace(by_content("tea at four"), "tea at five", WITH_ANA, upsert=True),
+        replace(by_content("water at six"), "juice", WITH_ANA, upsert=True),
+    ]
+    spool.put(waiting)
+    erasing = Erasing(
+        Levers().store.eraser,
+        [spool],
+        set_aside=lambda: 0,
+        now=next_moment,
+        progress=lambda _: keep(spool, meanwhile, []),
+    )
+    done = await erasing.execute(OneEntry(row=row))
+
+    assert done.counts["waiting"] == 2
+    assert [kept.operation for kept in spool.kept(PLENTY)] == meanwhile[1:]
+
+
 async def test_a_certificate_tells_of_what_was_to_be_forgotten_and_is_not(spool: Spool) -> None:
     erasing = Erasing(Levers().store.eraser, [spool], set_aside=lambda: 0, now=next_moment)
     told = {}

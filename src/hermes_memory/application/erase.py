@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from operator import itemgetter
+from typing import Final, TypeAlias
 
 from hermes_memory.application.spool_desk import drop, walk
 from hermes_memory.application.worker import Worker
@@ -29,6 +30,11 @@ from hermes_memory.domain.model import OperationId
 from hermes_memory.ports.erasure import Eraser
 from hermes_memory.ports.spool import Spool
 
+Telling: TypeAlias = Sequence[tuple[int, frozenset[Told]]]
+"""Texts of the one entry with the place in the spool from behind which they are its own, in the order of these."""
+
+START: Final = -1
+"""Before all that a spool keeps."""
 SETTLE_SECONDS: Final = 30.0
 """For writes that had left the spool when it was looked through."""
 SCRUB_SECONDS: Final = 5.0
@@ -188,10 +194,10 @@ class Erasing:
         erasure = await self._whole(erasure)
         texts = await self._eraser.texts(erasure)
         besides = await self._besides(erasure)
-        dropped = await self._worker.call(lambda: self._dropped(erasure, texts))
+        dropped, told = await self._worker.call(lambda: self._dropped(erasure, texts))
         settled = await self._eraser.settle(SETTLE_SECONDS)
         erased = await self._eraser.erase(erasure, self._progress)
-        after = await self._worker.call(lambda: self._after(erasure, texts))
+        after = await self._worker.call(lambda: self._after(erasure, told))
         dropped += after.dropped
         proofs = (*erased.proofs, *after.proofs)
         kind, name = title(erasure)
@@ -230,19 +236,22 @@ class Erasing:
         """Look through the spools."""
         found = _Found()
         for spool in self._spools:
-            _look(spool, erasure, texts, found)
+            _look(spool, erasure, [(START, texts)], found)
         return found
 
-    def _dropped(self, erasure: Erasure, texts: frozenset[Told]) -> Counter[str]:
-        return sum((_drop(spool, erasure, texts) for spool in self._spools), Counter())
+    def _dropped(self, erasure: Erasure, texts: frozenset[Told]) -> tuple[Counter[str], Sequence[Telling]]:
+        """Drop what waits, and tell for each spool what the one entry would have said by it: the next may follow on."""
+        of_each = [_drop(spool, erasure, [(START, texts)]) for spool in self._spools]
+        return sum((dropped for dropped, _ in of_each), Counter()), [telling for _, telling in of_each]
 
-    def _after(self, erasure: Erasure, texts: frozenset[Told]) -> _After:
+    def _after(self, erasure: Erasure, told: Sequence[Telling]) -> _After:
         """Drop what came meanwhile, look for what is left, and leave nothing of what was dropped in the files."""
         after = _After()
-        for spool in self._spools:
+        for spool, before in zip(self._spools, told, strict=True):
             try:
-                after.dropped += _drop(spool, erasure, texts)
-                _look(spool, erasure, texts, after.left)
+                dropped, telling = _drop(spool, erasure, before)
+                after.dropped += dropped
+                _look(spool, erasure, telling, after.left)
             except (StoreUnavailable, ConfigurationError) as error:
                 after.unlooked += 1
                 after.troubles.append(str(error))
@@ -258,29 +267,36 @@ class Erasing:
         return (*(note.format(number) for note, number in counted if number), ELSEWHERE, HANDED_OVER, BACKUPS)
 
 
-def _look(spool: Spool, erasure: Erasure, texts: frozenset[Told], found: _Found) -> None:
-    """Add what a spool keeps to what was found.
+def _look(spool: Spool, erasure: Erasure, telling: Telling, found: _Found) -> Telling:
+    """Add what a spool keeps to what was found, and return the texts with what the one entry would have said.
 
     In the order of acceptance: what the one entry would have said next is known by the write that would have said it.
     """
+    texts: frozenset[Told] = frozenset()
+    known, more = deque(telling), list(telling)
     for kept in walk(spool):
+        while known and known[0][0] < kept.sequence:
+            texts |= known.popleft()[1]
         if kept.operation is None:
             found.unreadable += 1
         elif concerns(erasure, kept.operation, texts):
             found.kept["waiting" if kept.buried_at is None else "dead"].append(kept.id)
             found.unforgotten += kept.buried_at is None and unforgets(erasure, kept.operation)
-            texts |= told_by(erasure, kept.operation, texts)  # a set of its own: the next walk begins anew
+            if said := told_by(erasure, kept.operation, texts):
+                texts |= said
+                more.append((kept.sequence, said))
         else:
             found.linked += links(erasure, kept.operation)
             found.reaching += reaches(erasure, kept.operation, texts)
+    return sorted(more, key=itemgetter(0))
 
 
-def _drop(spool: Spool, erasure: Erasure, texts: frozenset[Told]) -> Counter[str]:
-    """Drop what a spool keeps of it; return how much, and how much of it was to forget what may stay."""
+def _drop(spool: Spool, erasure: Erasure, telling: Telling) -> tuple[Counter[str], Telling]:
+    """Drop what a spool keeps of it; return how much, how much of it was to forget what may stay, and what it told."""
     found = _Found()
-    _look(spool, erasure, texts, found)
+    telling = _look(spool, erasure, telling, found)
     dropped = {name: drop(spool, doomed, dead_only=False) for name, doomed in found.kept.items()}
-    return Counter(dropped | {"unforgotten": found.unforgotten})
+    return Counter(dropped | {"unforgotten": found.unforgotten}), telling
 
 
 def _numbers(found: Mapping[str, Sequence[object]]) -> Mapping[str, int]:
