@@ -6,11 +6,11 @@ import logging
 import os
 import secrets
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others, make_private
+from hermes_memory.adapters.made_once import make_once
+from hermes_memory.adapters.modes import close_to_others
 from hermes_memory.domain.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -25,28 +25,10 @@ def load_or_create(path: Path) -> bytes:
         ConfigurationError: As `read_secret` raises it; or its directory cannot be written.
     """
     try:
-        make_private(path.parent)
-        if not path.exists():
-            _make(path)
+        make_once(path, secrets.token_hex(SECRET_BYTES))
     except OSError as error:
         raise ConfigurationError(f"the secret {path} cannot be made: {error.strerror}") from error
     return read_secret(path)
-
-
-def _make(path: Path) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
-    try:
-        text = secrets.token_hex(SECRET_BYTES).encode("ascii")
-        while text:  # a disk that fills up takes a part, then says so
-            text = text[os.write(descriptor, text) :]
-        os.fsync(descriptor)
-        # A hard link is made by one of several rivals only, and never shows a half-written file.
-        with suppress(FileExistsError):
-            path.hardlink_to(draft)
-    finally:
-        os.close(descriptor)
-        draft.unlink()
 
 
 def read_secret(path: Path) -> bytes:
