@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
 
 import pytest
 
@@ -16,8 +21,25 @@ from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
 from hermes_memory.adapters.notebook_files import LINES, MAX_BYTES, NotebookFiles
 from hermes_memory.domain.model import HomeId, Target
 from hermes_memory.domain.notebook import FILE_NAMES, difference
+from hermes_memory.domain.notebook_lines import Standing
 from hermes_memory.ports.notebook import Notebooks
 from hermes_memory.testing.notebooks_contract import NotebooksContract
+
+Replacing: TypeAlias = Callable[[NotebookFiles, Path, bytes], object]
+"""Changes the note of a home under a reader, given what it held before somebody came."""
+
+
+def _moved(_: NotebookFiles, note: Path, __: bytes) -> None:
+    note.rename(note.with_name("elsewhere"))
+
+
+def _removed_before_a_word(notebooks: NotebookFiles, note: Path, _: bytes) -> None:
+    note.unlink()
+    notebooks.told(["x"], private=True)
+
+
+def _written_over(_: NotebookFiles, note: Path, before: bytes) -> None:
+    note.write_bytes(before)
 
 
 class TestInMemoryNotebooks(NotebooksContract):
@@ -77,7 +99,7 @@ class TestNotebookFiles(NotebooksContract):
         assert notebooks.read(Target.MEMORY) is None
 
     def test_all_readers_of_a_home_know_the_same(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
-        other, late = (NotebookFiles(tmp_path, identity=HomeId("home")) for _ in range(2))
+        other, late = (_another(tmp_path) for _ in range(2))
         self.write(notebooks, Target.MEMORY, "one")
         first = other.standing().shared
         notebooks.subject_comes()
@@ -102,7 +124,7 @@ class TestNotebookFiles(NotebooksContract):
             meanwhile = notebooks.standing().shared
             process.kill()
             process.wait()
-        afterwards = [notebooks.standing().shared, NotebookFiles(tmp_path, identity=HomeId("home")).standing().shared]
+        afterwards = [notebooks.standing().shared, _another(tmp_path).standing().shared]
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
 
         assert meanwhile == {"one"}
@@ -117,12 +139,133 @@ class TestNotebookFiles(NotebooksContract):
         (tmp_path / LINES).unlink()
         without = notebooks.standing().shared
         notebooks.subject_comes()
-        again = [notebooks.standing().shared, NotebookFiles(tmp_path, identity=HomeId("home")).standing().shared]
+        again = [notebooks.standing().shared, _another(tmp_path).standing().shared]
         notebooks.subjects_leave()
 
         assert without == frozenset()
         assert again == [frozenset()] * 2
         assert notebooks.standing().shared == frozenset()
+
+    @pytest.mark.parametrize("replaced", [_moved, _removed_before_a_word, _written_over])
+    @pytest.mark.parametrize("next_turn", [True, False])
+    def test_a_note_that_is_replaced_while_somebody_is_here_makes_nothing_everybodys(
+        self, tmp_path: Path, notebooks: NotebookFiles, replaced: Replacing, next_turn: bool
+    ) -> None:
+        notebooks.told(["x"], private=True)
+        before = (tmp_path / LINES).read_bytes()
+        notebooks.subject_comes()
+        replaced(notebooks, tmp_path / LINES, before)
+        if next_turn or replaced is _moved:  # until then nobody can know of a file that is not there
+            notebooks.subject_comes()
+        self.write(notebooks, Target.MEMORY, "one")
+        meanwhile = [reader.standing().shared for reader in (_another(tmp_path), notebooks)]
+        notebooks.subjects_leave()
+
+        assert meanwhile == [frozenset()] * 2
+        assert _another(tmp_path).standing().shared == frozenset()
+
+    @pytest.mark.parametrize(
+        ("module", "call", "number"),
+        [(os, "write", errno.ENOSPC), (fcntl, "flock", errno.ENOLCK), (os, "open", errno.EMFILE)],
+        ids=["full disk", "no locks", "no descriptors"],
+    )
+    @pytest.mark.parametrize("noted_before", [True, False])
+    def test_somebody_of_whom_nothing_can_be_noted_makes_nothing_everybodys(
+        self,
+        tmp_path: Path,
+        notebooks: NotebookFiles,
+        module: ModuleType,
+        call: str,
+        number: int,
+        noted_before: bool,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        if noted_before:
+            notebooks.subject_comes()
+            notebooks.subjects_leave()
+        with monkeypatch.context() as failing:
+            failing.setattr(module, call, _failing(number))
+            notebooks.subject_comes()
+            self.write(notebooks, Target.MEMORY, "one")
+            without = notebooks.standing()
+            elsewhere = _another(tmp_path).standing().shared if noted_before else frozenset()
+        again = [reader.standing().shared for reader in (notebooks, _another(tmp_path))]
+        notebooks.subjects_leave()
+
+        assert without.held == {"one"}
+        assert str(tmp_path / LINES) in (without.problem or "")
+        assert elsewhere == without.shared == frozenset()
+        assert again == [frozenset()] * 2
+        assert _another(tmp_path).standing() == Standing(held=frozenset({"one"}))
+
+    def test_a_failure_that_passes_is_forgotten_with_what_was_found_then(
+        self,
+        tmp_path: Path,
+        notebooks: NotebookFiles,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        notebooks.subject_comes()
+        notebooks.subjects_leave()
+        self.write(notebooks, Target.MEMORY, "one")
+        found = []
+        for _ in range(2):
+            with monkeypatch.context() as failing:
+                failing.setattr(os, "open", _failing(errno.EMFILE))
+                found += [notebooks.standing().shared for _ in range(2)]
+            found.append(notebooks.standing().shared)
+            self.write(notebooks, Target.USER, "two")
+        told = [record for record in caplog.records if record.levelname == "WARNING"]
+
+        assert found == [frozenset(), frozenset(), {"one"}, frozenset(), frozenset(), {"one", "two"}]
+        assert [vars(record)["file"] for record in told] == [str(tmp_path / LINES)] * 2
+
+    def test_a_notebook_that_could_not_be_read_for_a_moment_is_judged_when_it_can(
+        self, notebooks: NotebookFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        notebooks.subject_comes()
+        notebooks.subjects_leave()
+        self.write(notebooks, Target.MEMORY, "one")
+        with monkeypatch.context() as failing:
+            failing.setattr(Path, "read_text", _failing(errno.EMFILE))
+            without = notebooks.standing().shared
+
+        assert without == frozenset()
+        assert notebooks.standing().shared == {"one"}
+
+    def test_whoever_cannot_come_again_and_again_makes_the_note_no_longer(
+        self, tmp_path: Path, notebooks: NotebookFiles
+    ) -> None:
+        notebooks.subject_comes()
+        notebooks.subjects_leave()
+        with (tmp_path / LINES).open() as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            notebooks.subject_comes()
+            first = (tmp_path / LINES).stat().st_size
+            for _ in range(3):
+                notebooks.subject_comes()
+
+            assert (tmp_path / LINES).stat().st_size == first
+
+    def test_a_child_that_was_forked_while_the_note_was_locked_keeps_nobody_out(
+        self, notebooks: NotebookFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        inherited: list[int] = []
+
+        def lock(descriptor: int, patience: float, *, shared: bool = False) -> None:
+            lock_briefly(descriptor, patience, shared=shared)
+            inherited.append(os.dup(descriptor))
+
+        monkeypatch.setattr(notebook_lines, "lock_briefly", lock)
+        for _ in range(2):
+            notebooks.subject_comes()
+            notebooks.subjects_leave()
+            self.write(notebooks, Target.MEMORY, "one")
+        shared = notebooks.standing().shared
+        for descriptor in inherited:
+            os.close(descriptor)
+
+        assert shared == {"one"}
 
     @pytest.mark.parametrize("damage", ["", "no key\n", "00ff\n-x\n", "\n\n"])
     def test_a_damaged_note_makes_nothing_everybodys(
@@ -138,6 +281,23 @@ class TestNotebookFiles(NotebooksContract):
 
         assert shared == frozenset()
         assert "cannot be read or noted" in caplog.text
+        assert "holds no usable key" in (notebooks.standing().problem or "")
+
+    def test_an_older_copy_of_the_note_with_a_star_holds_what_it_does_not_know(
+        self, tmp_path: Path, notebooks: NotebookFiles
+    ) -> None:
+        self.write(notebooks, Target.MEMORY, "one")
+        notebooks.subject_comes()
+        notebooks.subjects_leave()
+        copy = (tmp_path / LINES).read_bytes()
+        notebooks.told(["two"], private=True)
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
+        (tmp_path / LINES).write_bytes(copy + b"*\n")
+        restored = _another(tmp_path).standing()
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
+
+        assert restored == Standing(shared=frozenset({"one"}), held=frozenset({"two"}))
+        assert _another(tmp_path).standing().shared == {"one", "three"}
 
     def test_a_part_of_a_record_spoils_no_other(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         self.write(notebooks, Target.MEMORY, "one\n§\ntwo\n§\nthree")
@@ -146,7 +306,7 @@ class TestNotebookFiles(NotebooksContract):
             note.write("\n-0123")
         notebooks.told(["two"], private=True)
 
-        readers = (notebooks, NotebookFiles(tmp_path, identity=HomeId("home")))
+        readers = (notebooks, _another(tmp_path))
 
         assert [reader.standing().shared for reader in readers] == [{"three"}] * 2
 
@@ -194,7 +354,7 @@ class TestNotebookFiles(NotebooksContract):
             waits.append(patience)
             lock_briefly(descriptor, 0, shared=shared)
 
-        NotebookFiles(tmp_path, identity=HomeId("home")).subject_comes()
+        _another(tmp_path).subject_comes()
         monkeypatch.setattr(notebook_lines, "lock_briefly", lock)
         notebooks.subject_comes()
 
@@ -227,6 +387,16 @@ class TestNotebookFiles(NotebooksContract):
 
         assert shared == {"two"}
 
+    def test_whoever_leaves_a_home_that_was_removed_does_not_make_it_again(
+        self, tmp_path: Path, notebooks: NotebookFiles
+    ) -> None:
+        notebooks.subject_comes()
+        shutil.rmtree((tmp_path / LINES).parent)
+        notebooks.subjects_leave()
+
+        assert not (tmp_path / LINES).parent.exists()
+        assert notebooks.standing() == Standing()
+
     def test_a_home_without_somebody_keeps_no_note(self, tmp_path: Path, notebooks: NotebookFiles) -> None:
         self.write(notebooks, Target.MEMORY, "one")
         notebooks.told(["one"], private=False)
@@ -234,6 +404,17 @@ class TestNotebookFiles(NotebooksContract):
 
         assert notebooks.standing().shared == {"one"}
         assert not (tmp_path / LINES).exists()
+
+
+def _another(home: Path) -> NotebookFiles:
+    return NotebookFiles(home, identity=HomeId("home"))
+
+
+def _failing(number: int) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
 
 
 @contextmanager

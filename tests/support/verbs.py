@@ -63,7 +63,8 @@ USES: Final[Mapping[str, Use]] = {
     "stats": Use(
         "",
         "at batch buried delivered embed_breaker embedded embedder_note embedder_problem generation generations "
-        "held_lines installation leader leads parked postponed rows secrets spool store_breaker store_problem troubles",
+        "held_lines installation leader leads notebook_problem parked postponed rows secrets spool store_breaker "
+        "store_problem troubles",
     ),
     "spool status": Use("", "others spool"),
     "spool list": Use("", "items more"),

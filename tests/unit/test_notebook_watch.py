@@ -13,6 +13,7 @@ import pytest
 from tests.support.inprocess import GUARD
 from tests.support.inprocess_runtime import InProcessRuntime, binding, eventually
 
+from hermes_memory.adapters.notebook_files import LINES
 from hermes_memory.domain.errors import SchemaNotApplied, StoreUnavailable
 from hermes_memory.domain.model import Caller, Theme
 from hermes_memory.hermes.notebook_watch import NotebookWatch
@@ -133,6 +134,24 @@ def test_a_reconciliation_that_failed_is_made_up_for_by_the_next_look(watched: W
     watched.runtime.parts.reader.reading.standing = None
     watched.look()
 
+    eventually(lambda: watched.copies() == {"One"})
+
+
+def test_lines_of_which_it_was_not_known_whose_they_are_are_looked_at_again_until_it_is(watched: Watched) -> None:
+    mirror, note = watched.runtime.local.mirror, watched.home / LINES
+    mirror.subject_comes()
+    mirror.subjects_leave()
+    kept = note.read_bytes()
+    note.write_text("damaged")
+    watched.write("One")
+    before = mirror.fingerprint()
+    watched.look()
+    eventually(lambda: mirror.fingerprint() != before)
+    without = watched.copies()
+    note.write_bytes(kept)
+    watched.look()
+
+    assert without == set()
     eventually(lambda: watched.copies() == {"One"})
 
 

@@ -192,14 +192,14 @@ async def test_a_line_that_is_corrected_while_somebody_is_here_stays_known_as_lo
     bench.mirror.subjects_leave()
     afterwards = await bench.reconcile()
     kept = await bench.copies()
-    held = bench.mirror.held()
+    held = len(bench.mirror.standing().held)
     bench.write()
     await bench.reconcile()
 
     assert (meanwhile, afterwards, held) == (1, 0, 1)
     assert kept == {"Launch on 3 May", "Staging uses port 5433"}
     assert await bench.copies() == set()
-    assert bench.mirror.held() == 0
+    assert not bench.mirror.standing().held
 
 
 async def test_a_line_that_was_told_of_as_somebodys_own_keeps_no_copy_that_is_gone(bench: Bench) -> None:
@@ -212,7 +212,7 @@ async def test_a_line_that_was_told_of_as_somebodys_own_keeps_no_copy_that_is_go
     await bench.reconcile()
 
     assert await bench.copies() == set()
-    assert bench.mirror.held() == 0
+    assert not bench.mirror.standing().held
 
 
 async def test_a_person_loses_what_is_gone_and_is_given_nothing_of_others(bench: Bench) -> None:

@@ -28,6 +28,7 @@ class NotebookFiles:
         self._identity = identity
         self._lines = FileNotebookLines(home / LINES, self._written)
         self._standing: tuple[object, Standing] | None = None
+        self._whole = True
 
     @property
     def home(self) -> HomeId:
@@ -70,17 +71,20 @@ class NotebookFiles:
         self._lines.leave()
 
     def standing(self) -> Standing:
-        """Return whose the entries are. What was found is kept until a file or the note of it changes."""
+        """Return whose the entries are. What was found in all files is kept until one, or the note of it, changes."""
         state = self.fingerprint(), self._lines.state()
         known = self._standing
-        if known is None or known[0] != state:
-            self._standing = known = state, self._lines.standing()
-        return known[1]
+        if known is not None and known[0] == state:
+            return known[1]
+        found = self._lines.standing()
+        self._standing = (state, found) if found.problem is None and self._whole else None
+        return found
 
     def _written(self) -> tuple[list[str], bool]:
         """Return the entries of all notebooks, and whether each one that is there could be read."""
         read = [self.read(target) for target in Target if self._path(target)]
-        return [entry for entries in read for entry in entries or ()], None not in read
+        self._whole = None not in read
+        return [entry for entries in read for entry in entries or ()], self._whole
 
     def _path(self, target: Target) -> Path | None:
         for folder in (self._home / "memories", self._home):

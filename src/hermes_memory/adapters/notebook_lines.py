@@ -7,6 +7,7 @@ somebody's session is keeps the file locked together with others of that kind; t
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import logging
 import os
@@ -20,8 +21,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from hermes_memory.adapters.brief_lock import lock_briefly
-from hermes_memory.adapters.modes import PRIVATE_FILE, close_to_others, make_private
-from hermes_memory.adapters.spool.files import sync_directory
+from hermes_memory.adapters.made_once import make_once
+from hermes_memory.adapters.modes import close_to_others
 from hermes_memory.domain.notebook_lines import HELD, VISITED, KnownLines, Standing, spelling
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ Written: TypeAlias = Callable[[], tuple[Sequence[str], bool]]
 class FileNotebookLines:
     """Keeps a file (0600), made when the first session of somebody comes. Any thread and any process may call.
 
-    Nothing is raised: where the file cannot be used no line is everybody's, and it is told.
+    Nothing is raised: where the file cannot be used no line is everybody's, and it is told. Other processes know that
+    somebody is here by what is noted, or by the lock; where neither can be had, whatever is asked here tries again.
 
     Args:
         path: Where the file is, or will be made.
@@ -52,7 +54,9 @@ class FileNotebookLines:
         self._path = path
         self._written = written
         self._busy = threading.Lock()
+        self._here = False
         self._staying: int | None = None
+        self._problem = ""
         self._complaint = logging.WARNING
         self._begin((0, 0))
         _all.add(self)
@@ -69,21 +73,27 @@ class FileNotebookLines:
     def come(self) -> None:
         """Note that somebody's session is there, before it can write."""
         with self._using():
-            if self._staying is not None and os.fstat(self._staying).st_nlink:
-                return
-            with self._opened(make=True) as descriptor:
-                if descriptor is not None:
-                    self._stay(descriptor)
+            try:
+                if not self._here:
+                    self._judge_before()
+            finally:
+                self._here = True
+                with self._opened():
+                    pass
 
     def leave(self) -> None:
         """Note that no session of somebody is there any more in this process."""
         with self._using():
-            if self._staying is None:
-                return
-            self._let_go()
-            with self._opened() as descriptor:
-                if descriptor is not None and _alone(descriptor):
-                    self._settle(descriptor)
+            try:
+                # A home that was removed is not made again for this.
+                if self._here and self._path.parent.exists():
+                    with self._opened() as descriptor:
+                        self._here, self._staying = False, None
+                        if descriptor is not None and _alone(descriptor):
+                            self._settle(descriptor)
+            finally:
+                self._here = False
+                self._let_go()
 
     def standing(self) -> Standing:
         """Return whose the lines are that are there."""
@@ -102,42 +112,60 @@ class FileNotebookLines:
 
     def _unknown(self) -> Standing:
         lines, _ = self._written()
-        return Standing(held=frozenset(lines))
+        return Standing(held=frozenset(lines), problem=self._problem)
 
     def _standing(self, descriptor: int | None) -> Standing:
         if descriptor is None:
             lines, _ = self._written()
             # Whoever comes says so before they write: what was read before that is none of theirs.
-            noted = self._path.exists() or self._staying is not None
-            return self._unknown() if noted else Standing(shared=frozenset(lines))
-        if self._known.visited and self._staying is None and _alone(descriptor):
+            made = os.path.lexists(self._path)
+            return Standing(held=frozenset(lines)) if made else Standing(shared=frozenset(lines))
+        if self._known.visited and not self._here and _alone(descriptor):
             self._settle(descriptor)
-        visited = self._known.visited
+        visited = self._here or self._known.visited
         lines, _ = self._written()
         self._follow(descriptor)
-        alone = not (visited or self._known.visited or self._staying is not None)
+        # Somebody may be there of whom nothing could be noted, or whose note was written over.
+        alone = not (visited or self._known.visited) and _alone(descriptor)
         return Standing.of(lines, self._known.kinds(self._names(lines), alone=alone))
 
+    def _judge_before(self) -> None:
+        """Know of what is there before the first session in this process whose it is."""
+        with self._opened(make=True) as descriptor:
+            if descriptor is not None and _alone(descriptor, _GLANCE):
+                self._settle(descriptor)
+
     def _stay(self, descriptor: int) -> None:
-        if self._staying is not None:  # somebody took the file away meanwhile, and what it said
-            self._let_go()
+        """Keep the file locked, and say that somebody is here. Each of these tells it where the other fails."""
+        if self._staying is None:
+            try:
+                self._visit(descriptor)
+            finally:
+                lock_briefly(descriptor, _PATIENCE, shared=True)
+                self._staying = descriptor
+        # Another process may have taken the lock in between, found nobody and said so.
+        self._visit(descriptor)
+
+    def _visit(self, descriptor: int) -> None:
+        self._follow(descriptor)
+        if not self._known.visited:
             self._add(descriptor, [VISITED])
-        if _alone(descriptor, _GLANCE):
-            self._settle(descriptor)
-        self._add(descriptor, [VISITED])
-        try:
-            # Another process may take the lock in between, find nobody and say so.
-            lock_briefly(descriptor, _PATIENCE, shared=True)
-            self._add(descriptor, [VISITED])
-            self._staying = os.dup(descriptor)
-        finally:
             # A power cut that spared what the host writes from now on, but not this, would make it everybody's.
             os.fsync(descriptor)
 
     def _let_go(self) -> None:
         staying, self._staying = self._staying, None
         if staying is not None:
-            os.close(staying)
+            _close(staying)
+
+    def _stays(self) -> bool:
+        """Tell whether it is the file of that name that we keep locked: it may have been taken away or replaced."""
+        if self._staying is None:
+            return False
+        try:
+            return os.path.samestat(self._path.lstat(), os.fstat(self._staying))
+        except FileNotFoundError:
+            return False
 
     def _settle(self, descriptor: int) -> None:
         """Say of every line that is there whose it is. The lock is held."""
@@ -152,7 +180,10 @@ class FileNotebookLines:
     def leave_to_parent(self) -> None:
         """Forget, in a process that was forked, who is here: they stay with the parent, and so does their lock."""
         self._busy = threading.Lock()
-        self._let_go()
+        self._here = False
+        staying, self._staying = self._staying, None
+        if staying is not None:
+            os.close(staying)
 
     # --- the file
 
@@ -162,46 +193,49 @@ class FileNotebookLines:
             try:
                 yield
             except (OSError, ValueError) as error:
-                facts = {"action": "notebook.lines", "cause": type(error).__name__}
+                cause = error.strerror if isinstance(error, OSError) else None
+                self._problem = f"{self._path} cannot be used: {cause or error}"
+                facts = {"action": "notebook.lines", "cause": type(error).__name__, "file": str(self._path)}
                 level, self._complaint = self._complaint, logging.DEBUG
                 logger.log(level, "whose the lines of the notebooks are cannot be read or noted", extra=facts)
 
     @contextmanager
     def _opened(self, *, make: bool = False) -> Iterator[int | None]:
-        """Open the file and read what is new in it; None when there is none and none is to be made."""
-        if make and not self._path.exists():
-            self._make()
-        # Without waiting: somebody may have put a pipe there.
-        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        try:
-            descriptor = os.open(self._path, flags)
-        except FileNotFoundError:
+        """Open the file and read what is new in it; None when there is none and none is to be made.
+
+        As long as somebody is here it is made and kept locked.
+        """
+        if not self._stays():
+            self._let_go()
+        descriptor = self._open(make=make or self._here) if self._staying is None else self._staying
+        if descriptor is None:
             yield None
             return
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                raise PermissionError(errno.EPERM, "no plain file of this user's")
+                raise PermissionError(errno.EPERM, "it is no plain file of this user's")
             close_to_others(descriptor)
             self._follow(descriptor)
+            if self._here:
+                self._stay(descriptor)
             yield descriptor
+            self._complaint = logging.WARNING
         finally:
-            os.close(descriptor)
+            if descriptor != self._staying:
+                _close(descriptor)
 
-    def _make(self) -> None:
-        make_private(self._path.parent)
-        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+    def _open(self, *, make: bool) -> int | None:
+        if make:
+            make_once(self._path, f"{secrets.token_hex(KEY_BYTES)}\n")
+        # Without waiting: somebody may have put a pipe there.
+        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
-            _write(descriptor, f"{secrets.token_hex(KEY_BYTES)}\n")
-            os.fsync(descriptor)
-            # A hard link is made by one of several rivals only, and never shows a half-written file.
-            with suppress(FileExistsError):
-                self._path.hardlink_to(draft)
-        finally:
-            os.close(descriptor)
-            draft.unlink()
-        sync_directory(self._path.parent)
+            return os.open(self._path, flags)
+        except FileNotFoundError:
+            if make:
+                raise
+            return None
 
     def _begin(self, file: tuple[int, int]) -> None:
         self._file, self._offset, self._key = file, 0, b""
@@ -217,10 +251,11 @@ class FileNotebookLines:
         self._offset += ended
         records = text[:ended].decode("ascii", "replace").splitlines()
         if not self._key:
-            self._key = bytes.fromhex(records.pop(0)) if records else b""
+            with suppress(ValueError):
+                self._key = bytes.fromhex(records.pop(0)) if records else b""
             if len(self._key) != KEY_BYTES:
                 self._begin((0, 0))
-                raise ValueError("the file holds no usable key")
+                raise ValueError("it holds no usable key")
         for record in records:
             self._known.take(record)
 
@@ -254,6 +289,13 @@ def _alone(descriptor: int, patience: float = _MOMENT) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _close(descriptor: int) -> None:
+    with suppress(OSError):
+        # A child that was forked meanwhile has the descriptor too, and would keep the lock.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _write(descriptor: int, text: str) -> None:

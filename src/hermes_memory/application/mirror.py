@@ -17,6 +17,7 @@ from hermes_memory.application.accept import Acceptor
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Caller, Entry, HomeId, Origin, Target
 from hermes_memory.domain.notebook import difference, parse
+from hermes_memory.domain.notebook_lines import Standing
 from hermes_memory.domain.operations import ByContent, ById, BySubstring, Operation, Selector
 from hermes_memory.ports.notebook import Notebooks
 
@@ -38,6 +39,7 @@ class Mirror:
         self._read: dict[Target, tuple[str, tuple[str, ...]]] = {}
         self._entries: dict[Target, dict[str, str | None]] = {}
         self._visited = False
+        self._unknown = 0
 
     def added(self, caller: Caller, target: Target, content: object) -> Operation:
         """Accept an addition the host told of.
@@ -133,13 +135,13 @@ class Mirror:
         """Return what the host's prompt shows of the notebooks anyway."""
         return frozenset(text for texts in self.written().values() for text in texts)
 
-    def held(self) -> int:
-        """Count the entries that nobody told of, and that stay out because they may be somebody's."""
-        return len(self._notebooks.standing().held)
+    def standing(self) -> Standing:
+        """Return whose the entries, as written, are."""
+        return self._notebooks.standing()
 
     def fingerprint(self) -> str:
-        """Return a value that changes when one of the files does."""
-        return self._notebooks.fingerprint()
+        """Return a value that changes when a file does, or was compared without knowing whose its lines are."""
+        return f"{self._notebooks.fingerprint()}|{self._unknown}"
 
     def accept_differences(
         self,
@@ -194,6 +196,7 @@ class Mirror:
     def _standing(self, target: Target) -> tuple[set[str], set[str]]:
         """Return what is everybody's and what is held to be somebody's, in the form in which it would be stored."""
         standing, entries = self._notebooks.standing(), self._entries.get(target, {})
+        self._unknown += standing.problem is not None
         texts = [(entry, text) for entry, text in entries.items() if text]
         own = {text for entry, text in texts if entry not in standing.shared}
         return (

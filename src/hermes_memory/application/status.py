@@ -37,6 +37,7 @@ class Status:
         rows: Stored rows by kind, empty when the store could not be asked or counting takes too long.
         secrets: Secrets that this home kept out, ever.
         held_lines: Lines of the notebooks that stay out because nobody told whose they are.
+        notebook_problem: Why it is not known whose any of them are, so that all stay out; None when it is.
         leads: Whether this process is the one that delivers for its home.
         leader: The process that does, 0 when it is not known which, None when none does.
         delivered, buried: Writes that this process delivered, or set aside, since it opened the memory.
@@ -53,6 +54,7 @@ class Status:
     spool: SpoolStatus
     secrets: SecretTotals
     held_lines: int
+    notebook_problem: str | None
     leads: bool
     leader: int | None
     delivered: int
@@ -133,11 +135,13 @@ class StatusReporter:
                 generations = await _in_time(self._inspector.generations(), ())
         except HermesMemoryError as error:
             problem = str(error)
+        notebooks = await self._spool.call(self._mirror.standing)
         return Status(
             at=datetime.now(UTC),
             spool=await self._spool.status(),
             secrets=await self._spool.call(self._tally.totals),
-            held_lines=await self._spool.call(self._mirror.held),
+            held_lines=0 if notebooks.problem else len(notebooks.held),
+            notebook_problem=notebooks.problem,
             leads=self._deliverer.leads,
             leader=await self._spool.call(self._leadership.leader),
             delivered=self._deliverer.counts.delivered,

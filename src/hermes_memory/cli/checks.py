@@ -16,7 +16,7 @@ from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.cli.generation_lines import advice_on, standing_line
 from hermes_memory.cli.history_checks import history_finding
 from hermes_memory.cli.mode_checks import mode_findings
-from hermes_memory.cli.notebook_lines import held_line
+from hermes_memory.cli.notebook_lines import held_line, unknown_line
 from hermes_memory.cli.shim_checks import shim_finding
 from hermes_memory.cli.spool_checks import other_spools, spool_findings
 from hermes_memory.domain.errors import HermesMemoryError, StoreUnavailable
@@ -90,8 +90,9 @@ async def _memory(memory: Memory, settings: Settings, wait: float) -> AsyncItera
     status = await memory.status(unanswered=str(problem) if problem else None)
     for finding in spool_findings(status):
         yield finding
-    if status.held_lines and settings.reconcile_files:
-        yield _warning("notebooks", held_line(status.held_lines))
+    if settings.reconcile_files:
+        for finding in _notebooks(status):
+            yield finding
     if problem is not None:
         down = isinstance(problem, StoreUnavailable)
         yield Finding(check="database", level=Level.ERROR, message=str(problem), down=down)
@@ -110,6 +111,13 @@ async def _memory(memory: Memory, settings: Settings, wait: float) -> AsyncItera
     yield _vectors(status, settings)
     for finding in _other_vectors(status):
         yield finding
+
+
+def _notebooks(status: Status) -> Iterator[Finding]:
+    if status.notebook_problem:
+        yield Finding(check="notebooks", level=Level.ERROR, message=unknown_line(status.notebook_problem))
+    elif status.held_lines:
+        yield _warning("notebooks", held_line(status.held_lines))
 
 
 def _vectors(status: Status, settings: Settings) -> Finding:

@@ -11,7 +11,7 @@ from hermes_memory.application.status import Status
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, wait_option, with_memory
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, DONE, WORK_REMAINS
 from hermes_memory.cli.generation_lines import standing_line
-from hermes_memory.cli.notebook_lines import held_line
+from hermes_memory.cli.notebook_lines import held_line, unknown_line
 from hermes_memory.cli.spool_lines import age_of, leader_line, totals_line
 from hermes_memory.domain.errors import HermesMemoryError
 from hermes_memory.ports.secrets import SecretTotals
@@ -57,6 +57,8 @@ def _lines(status: Status, *, reads_notebooks: bool) -> Iterator[str]:
     )
     yield totals_line(spool)
     yield from _secrets(status.secrets)
+    if status.notebook_problem and reads_notebooks:
+        yield f"notebooks  {unknown_line(status.notebook_problem)}"
     if status.held_lines and reads_notebooks:
         yield f"notebooks  {held_line(status.held_lines)}"
     yield f"leader     {leader_line(status.leader, leads=status.leads)}"

@@ -38,10 +38,12 @@ class Standing:
     Attributes:
         shared: They may be copied for everyone.
         held: They may be somebody's, or everybody's: nobody told of them.
+        problem: Why it is not known now whose they are, None when it is. All of them are held then.
     """
 
     shared: frozenset[str] = frozenset()
     held: frozenset[str] = frozenset()
+    problem: str | None = None
 
     @classmethod
     def of(cls, lines: Sequence[str], kinds: Sequence[str]) -> Standing:

@@ -32,7 +32,10 @@ class Notebooks(Protocol):
         ...
 
     def told(self, entries: Collection[str], *, private: bool) -> None:
-        """Note whose entries are, there or not: some subject's, or everybody's. What once is private stays so."""
+        """Note whose entries are, there or not: some subject's, or everybody's. What once is private stays so.
+
+        That they are everybody's is noted only while a session with a subject is here: else every new entry is.
+        """
         ...
 
     def subject_comes(self) -> None:
@@ -48,6 +51,7 @@ class Notebooks(Protocol):
 
         Every entry is everybody's until a session with a subject comes. From then on, and as long as one is here, an
         entry that came since is held to be somebody's unless it was told of; also afterwards. No entry that is private
-        is everybody's or held, nor one that differs from it by spaces or the case of letters alone.
+        is everybody's or held, nor one that differs from it by spaces or the case of letters alone. Where what is known
+        of them cannot be read or noted, it says why, and all are held until it can.
         """
         ...

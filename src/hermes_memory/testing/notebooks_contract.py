@@ -84,6 +84,15 @@ class NotebooksContract:
         assert meanwhile == {"one"}
         assert notebooks.standing().shared == {"one", "three"}
 
+    def test_that_an_entry_is_everybodys_is_noted_only_while_somebody_is_here(self, notebooks: Notebooks) -> None:
+        notebooks.told(["one"], private=False)
+        notebooks.subject_comes()
+        notebooks.told(["two"], private=False)
+        self.write(notebooks, Target.MEMORY, "one\n§\ntwo")
+
+        assert notebooks.standing().shared == {"two"}
+        assert notebooks.standing().problem is None
+
     def test_what_came_meanwhile_stays_out_and_what_comes_afterwards_is_everybodys(self, notebooks: Notebooks) -> None:
         notebooks.subject_comes()
         self.write(notebooks, Target.MEMORY, "one")

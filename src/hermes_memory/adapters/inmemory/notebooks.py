@@ -48,8 +48,9 @@ class InMemoryNotebooks:
         return str(self._writes)
 
     def told(self, entries: Collection[str], *, private: bool) -> None:
-        """Note of entries that they are some subject's, or everybody's."""
-        self._note(self._known.told(map(spelling, entries), private=private))
+        """Note of entries that they are some subject's, or, while one is here, that they are everybody's."""
+        if private or self._known.visited:
+            self._note(self._known.told(map(spelling, entries), private=private))
 
     def subject_comes(self) -> None:
         """Note that a session with a subject is here."""
