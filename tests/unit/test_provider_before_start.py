@@ -10,7 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from hermes_memory.hermes import host
+from hermes_memory.adapters.notebook_files import LINES, NotebookFiles
+from hermes_memory.domain.model import HomeId
+from hermes_memory.domain.notebook_lines import Standing
+from hermes_memory.hermes import host, notebook_watch
 from hermes_memory.hermes.provider import HermesMemoryProvider
 
 
@@ -39,6 +42,28 @@ def test_every_hook_may_be_called_and_answers_with_nothing(provider: HermesMemor
     assert provider.prefetch("q") == provider.on_pre_compress([]) == ""
     assert provider.backup_paths() == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_person_whose_session_cannot_start_is_there_all_the_same_as_the_host_writes_the_notebooks(
+    provider: HermesMemoryProvider, tmp_path: Path
+) -> None:
+    notebook, note = tmp_path / "memories" / "USER.md", tmp_path / LINES
+    notebook.parent.mkdir()
+    note.parent.mkdir()
+    (note.parent / "secret").write_text("damaged")
+    available = provider.is_available()
+    provider.initialize("desk", hermes_home=str(tmp_path))
+    desk = note.exists()
+    provider.initialize("ana", hermes_home=str(tmp_path), platform="telegram", user_id="777000111")
+    notebook.write_text("The alarm code is Zwiebelkuchen")
+    came = NotebookFiles(tmp_path, identity=HomeId("home")).standing()
+    note.unlink()
+    provider.on_turn_start(1, "hello")
+    again = NotebookFiles(tmp_path, identity=HomeId("home")).standing()
+    notebook_watch._unserved.pop(tmp_path).subjects_leave()
+
+    assert (available, desk) == (True, False)
+    assert came == again == Standing(held=frozenset({"The alarm code is Zwiebelkuchen"}))
 
 
 def test_a_tool_answers_with_an_error_in_json(provider: HermesMemoryProvider) -> None:

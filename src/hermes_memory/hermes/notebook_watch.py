@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import weakref
+from pathlib import Path
 from typing import Final
 
+from hermes_memory.adapters.notebook_files import NotebookFiles
 from hermes_memory.application.memory import Memory
 from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.model import HomeId
 from hermes_memory.hermes.runtime import Runtime
 from hermes_memory.hermes.sessions import Binding
 
 READY_SECONDS: Final = 600.0
 RECONCILE_SECONDS: Final = 30.0
+
+_unserved: Final[dict[Path, NotebookFiles]] = {}
+
+
+def note_unserved(home: Path) -> None:
+    """Note that somebody's session is in a home whose memory could not be started. It may be told of again.
+
+    The host writes the notebooks all the same. No hook tells when such a session ends, so it is there until the process
+    does.
+    """
+    _unserved.setdefault(home, NotebookFiles(home, identity=HomeId(""))).subject_comes()
 
 
 class NotebookWatch:

@@ -6,15 +6,18 @@ The hooks translate and delegate; what they do is in the modules beside this one
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.identity import HostIdentity, contact_keys
 from hermes_memory.hermes.authors import author_of
 from hermes_memory.hermes.bindings import binding_of, home_of
 from hermes_memory.hermes.config_schema import PROVIDER_NAME
 from hermes_memory.hermes.guard import never_raises, nothing
 from hermes_memory.hermes.host import recall_status
 from hermes_memory.hermes.host_values import holds_text, text_or_none
+from hermes_memory.hermes.notebook_watch import note_unserved
 from hermes_memory.hermes.prompt import UNAVAILABLE_BLOCK, prompt_block
 from hermes_memory.hermes.runtime_share import RuntimeShare
 from hermes_memory.hermes.sessions import Binding, SessionBook
@@ -22,6 +25,7 @@ from hermes_memory.hermes.setup_hooks import SetupHooks
 from hermes_memory.hermes.told_writes import Action, ToldWrite
 from hermes_memory.hermes.tool_calls import ToolCalls
 from hermes_memory.hermes.tools import error_json
+from hermes_memory.settings import default_home
 
 NOT_STARTED: Final = "the memory could not be started; the log says why"
 
@@ -33,6 +37,7 @@ class HermesMemoryProvider(SetupHooks):
         super().__init__()
         self._share = RuntimeShare()
         self._sessions = SessionBook()
+        self._unserved: Path | None = None
 
     # --- life
 
@@ -45,8 +50,12 @@ class HermesMemoryProvider(SetupHooks):
             self._problem = str(error) if isinstance(error, HermesMemoryError) else NOT_STARTED
             # Whoever this session is with, it is not the one before.
             self._sessions.leave(session_id)
+            if contact_keys(HostIdentity.from_host(facts)):
+                self._unserved = home_of(facts) or default_home()
+                note_unserved(self._unserved)
             raise
         self._problem = None
+        self._unserved = None
         self._sessions.bind(session_id, binding)
         self._reconcile()
 
@@ -209,6 +218,8 @@ class HermesMemoryProvider(SetupHooks):
         self._share.capture.transcript(binding, messages)
 
     def _reconcile(self, binding: Binding | None = None) -> None:
+        if self._unserved is not None:
+            note_unserved(self._unserved)
         bound = binding or self._sessions.find()
         if bound is not None and self._share.live() is not None and self._share.watch is not None:
             self._share.watch.look(bound)
