@@ -56,7 +56,13 @@ def lines_in_a_string(answer: str) -> str:
     return in_a_string(in_lines(answer))
 
 
-WRAPPINGS = [as_it_is, in_a_string, in_two_strings, beside_words, as_python, in_lines, lines_in_a_string]
+def in_quoted_lines(answer: str) -> str:
+    return "".join(f"> {line}\n" for line in in_lines(answer).split("\n"))
+
+
+WRAPPINGS = [
+    as_it_is, in_a_string, in_two_strings, beside_words, as_python, in_lines, lines_in_a_string, in_quoted_lines,
+]  # fmt: skip
 ANSWERS = {
     "recalled": RECALLED,
     "profile": PROFILE,
@@ -99,6 +105,30 @@ def test_an_answer_that_is_cut_off_at_its_end_is_known(answer: str, wrap: Callab
 
             assert tells(kept) == []
             assert kept.endswith("I go on.") == (rest == "\nI go on.")
+
+
+@pytest.mark.parametrize("answer", [RECALLED, PROFILE, REMEMBERED, json.dumps(PAYLOADS[1])])
+@pytest.mark.parametrize("wrap", [as_it_is, in_a_string, as_python, in_lines])
+def test_an_answer_that_is_cut_off_at_its_beginning_is_known(answer: str, wrap: Callable[[str], str]) -> None:
+    wrapped = wrap(answer)
+
+    for begin in range(1, len(wrapped), 7):
+        for before in ("", "[truncated] …", "I have looked.\n"):
+            kept = without_recalled(f"{before}{wrapped[begin:]}\nI go on.")
+
+            assert tells(kept) == []
+            assert kept.endswith("I go on.")
+            assert kept.startswith("I have looked.\n") == before.startswith("I")
+
+
+@pytest.mark.parametrize("wrap", [as_it_is, in_lines])
+@pytest.mark.parametrize("gap", ["…", "\n[200 characters omitted]\n", " ... "])
+def test_an_answer_with_its_middle_cut_out_is_known(wrap: Callable[[str], str], gap: str) -> None:
+    wrapped = wrap(RECALLED)
+
+    for begin in range(20, len(wrapped) // 2, 9):
+        for end in range(begin + 20, len(wrapped), 31):
+            assert tells(without_recalled(f"{wrapped[:begin]}{gap}{wrapped[end:]}")) == []
 
 
 @pytest.mark.parametrize("answer", [RECALLED, PROFILE, REMEMBERED])
@@ -163,6 +193,7 @@ def test_a_dash_within_quotes_ends_no_line_of_a_block() -> None:
         assert without_recalled(f"Noted:\n{echo}\nSo be it.") == "Noted:\nSo be it."
 
 
+REST = '", "at": "2024-06-01", "origin": "user", "theme": "a", "own": true}'
 HEAD = f'{{"id": "{uuid.UUID(int=7)}", "kind": "entry", "content": "'
 OWN_JSON = [
     '{"output": "{\\"hits\\": 3, \\"misses\\": 1}"}',
@@ -184,6 +215,9 @@ OWN_JSON = [
     'I wrote "the hits, the entries, my own kind of list" [{"id": 1}, {"id": 2}]',
     'They said: "{\\"own\\": true}" and left',
     'log: {"kind": "turn", "own": "goal"',
+    '{"content": "of my diary", "at": "2026-05-03", "origin": "home", "theme": "dark", "own": true}',
+    'my diary", "at": "2026-05-03", "origin": "user", "mood": "good"}',
+    '> {"hits": [1, 2],\n>  "own": true}',
     'A path "C:\\\\own\\\\kind" and a brace {\\"kind\\": 1',
 ]
 
@@ -210,8 +244,9 @@ def test_what_somebody_else_writes_in_such_words_is_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 40, 400])
-def test_an_answer_behind_many_objects_of_others_is_known(number: int) -> None:
-    ordinary = "".join(f'{{"id": {each}, "content": "mine"}}\n' for each in range(number))
+@pytest.mark.parametrize("other", ['{"id": 5, "content": "mine"}', '{"entry": 5}', '{"own": [{"turn": {"id": 1}}]}'])
+def test_an_answer_behind_many_objects_of_others_is_known(number: int, other: str) -> None:
+    ordinary = f"{other}\n" * number
 
     assert without_recalled(f"{ordinary}{in_a_string(RECALLED)}") == ordinary
     assert tells(without_recalled(f"[{ordinary.replace(chr(10), ',')}{PROFILE}]")) == []
@@ -222,7 +257,9 @@ def test_an_answer_behind_many_objects_of_others_is_known(number: int) -> None:
     [
         f"{RECEIPTS[0]}\n",
         HEAD, f'{{"hits": [{HEAD}', f"[{HEAD}", HEAD.replace('"', '\\"'), HEAD.replace('"', "'"), f"{HEAD}x\n",
-        f"{HEAD}\\",
+        f"{HEAD}\\", '{"entry": ', '[{"own": ', '{"entry": {"id": "a", "b": ', '> {"entry": 1}\n', '{"own": "',
+        '{"id": x\n',
+        f'x{REST}', f"{REST}\n", REST.replace('"', '\\"'), '", "at": "2024-06-01", "origin": "user", ', REST[:-7],
         '{\\"hits\\": [', '"{\\"hits\\"', '[{"id": ', '{"id": 1}', '[{"id":1},', "{\\\\\\\"hits\\\\\\\":", '{"a":"b",',
         "2026-05-03 entry (memory), from user: ", "2026-05-03 entry (memory), from user: «",
         "\n2026-05-03 entry (memory), from user: a — ",

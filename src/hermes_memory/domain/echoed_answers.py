@@ -1,7 +1,7 @@
 """Answers of the tools that recall and remember, found in a text: as JSON, as a string in JSON, or cut off.
 
-They are known by what they hold, however they are spaced and ordered. One that was cut off can only be read from its
-beginning, so there the order counts in which they are written.
+They are known by what they hold, however they are spaced and ordered. Of one that was cut, at either end or within,
+not all is there to be read, so there the order counts in which they are written.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 from typing import Final
 
+from hermes_memory.domain.model import Origin
 from hermes_memory.domain.scrubbing import scrub
 
 _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -57,8 +58,29 @@ _WRAPPED_BEFORE: Final = re.compile(rf"\{{(?:{_PLAIN_FIELD},){{0,6}}{_FIELD}\"?\
 _WRAPPED_BEHIND: Final = re.compile(rf"\"?\s{{0,8}}(?:,{_PLAIN_FIELD}){{0,6}}\s{{0,8}}(?:\}}|\Z)")
 _LONGEST_WRAPPING: Final = 512
 
-_MOST_STARTS: Final = 32
-"""Objects that are looked into: each is read once more, so that their number has to have an end."""
+_Q: Final = "(?P=quote)"
+_COMMA, _COLON = (rf"{_BLANKS}{sign}{_BLANKS}" for sign in ",:")
+_TEXT: Final = rf"{_Q}(?:(?!{_Q})[^\n]){{0,4096}}{_Q}"
+_VALUE: Final = rf"(?:{_TEXT}|\[{_BLANKS}\]|\{{[^{{}}\n]{{0,2048}}\}}|[\w.+-]{{1,64}})"
+_REST_OF_ROW: Final = re.compile(
+    rf"\\{{0,7}}[\"']{_COMMA}(?P<quote>\\{{0,7}}[\"'])at{_Q}{_COLON}{_Q}[0-9T:-]{{10,16}}{_Q}"
+    rf"{_COMMA}{_Q}origin{_Q}{_COLON}{_Q}(?:{'|'.join(Origin)}){_Q}"
+    rf"(?:{_COMMA}{_Q}operation{_Q}{_COLON}{_Q}{_UUID}{_Q})?"
+    rf"{_COMMA}{_Q}theme{_Q}{_COLON}{_TEXT}{_COMMA}{_Q}own{_Q}{_COLON}(?:[Tt]rue|[Ff]alse)"
+    rf"(?:{_BLANKS}(?:[,\]}}]|{_Q}(?:{_NAMES}){_Q}{_COLON}{_VALUE})){{0,64}}(?:[\s\"'}}\]]{{0,16}}\Z)?"
+)
+"""What follows the content of a row, and what follows the last row of an answer."""
+_ABOVE_CONTENT: Final = re.compile(
+    rf"(?:^[^\n]{{0,80}}[\"'],\n)?[ \t]{{0,32}}{_NAME.format('kind')}:\s{{0,4}}[\"'](?:entry|turn)[\"']\s{{0,4}},\s*\Z",
+    re.MULTILINE,
+)
+_LONGEST_ABOVE: Final = 256
+
+_QUOTED_LINES: Final = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_QUOTATION_SIGN: Final = re.compile(r"^[ \t]{0,3}(?:> ?){1,8}", re.MULTILINE)
+
+_MOST_READINGS: Final = 32
+"""How often a text may be read over: what is within an object is read once more for each that is around it."""
 
 
 def without_answers(text: str) -> str:
@@ -71,7 +93,11 @@ def without_answers(text: str) -> str:
     """
     if not _may_hold_answer(text):
         return text
-    return "" if _is_receipts(text) else _without_answers(text)
+    if _is_receipts(text):
+        return ""
+    if ">" in text:
+        text = _QUOTED_LINES.sub(_without_quoted_answers, text)
+    return _without_rests(_without_answers(text))
 
 
 def _is_receipts(text: str) -> bool:
@@ -94,15 +120,38 @@ def _first_said(text: str, start: int) -> int:
     return start
 
 
+def _without_quoted_answers(lines: re.Match[str]) -> str:
+    said = _QUOTATION_SIGN.sub("", lines[0])
+    left = _without_rests(_without_answers(said))
+    if left == said:
+        return lines[0]
+    return "".join(f"> {line}" for line in left.splitlines(keepends=True) if line.strip())
+
+
+def _without_rests(text: str) -> str:
+    """Remove what is left of rows whose beginning was cut off: from the beginning of its line, or of its object."""
+    kept: list[str] = []
+    position = 0
+    for rest in _REST_OF_ROW.finditer(text):
+        begin = max(text.rfind("\n", position, rest.start()) + 1, position)
+        if row := _START.search(text, begin, rest.start()):
+            begin = row.start()
+        elif above := _ABOVE_CONTENT.search(text, max(begin - _LONGEST_ABOVE, position), begin):
+            begin = above.start()
+        kept.append(text[position:begin])
+        position = rest.end()
+    return "".join((*kept, text[position:]))
+
+
 def _without_answers(text: str) -> str:
     kept: list[str] = []
-    position = place = looked_into = 0
-    while looked_into < _MOST_STARTS and (start := _START.search(text, place)):
+    position = place = read = 0
+    while read <= _MOST_READINGS * len(text) and (start := _START.search(text, place)):
         if start["escapes"]:
             end, left = _without_answers_in_string(text, start.start())
         else:
-            end, left = _end(text, start)
-            looked_into += left is not None or end == 0
+            end, left, again = _end(text, start)
+            read += again
         place = end or start.start() + 1
         if left is not None:
             begin, place = (start.start(), end) if left else _with_wrapping(text, start.start(), end)
@@ -129,18 +178,24 @@ def _without_answers_in_string(text: str, start: int) -> tuple[int, str | None]:
     return start + len(written), json.dumps(scrub(left).strip(), ensure_ascii=written.isascii())[1:-1]
 
 
-def _end(text: str, start: re.Match[str]) -> tuple[int, str | None]:
-    """Return where the object or list ends, 0 when it is to be looked into, and "" when it is an answer."""
+def _end(text: str, start: re.Match[str]) -> tuple[int, str | None, int]:
+    """Return where a value ends, 0 when it is to be looked into, "" when it is an answer, and how much was read."""
+    begin, read = start.start(), 0
     if start["quote"] == '"':
         try:
-            found, end = json.JSONDecoder().raw_decode(text, start.start())
-        except (ValueError, RecursionError):
-            pass
+            found, end = json.JSONDecoder().raw_decode(text, begin)
+        except json.JSONDecodeError as error:
+            read = (len(text) if error.msg.startswith("Unterminated") else error.pos) - begin
+            read += error.pos // _MOST_READINGS  # for the error has counted the lines above it, if fast
+        except RecursionError:
+            read = len(text) - begin
         else:
-            return (end, "") if _is_answer(found) else (0 if _may_hold_answer(text[start.start() : end]) else end, None)
-    if _OWN_BEGINNING.match(text, start.start()):
-        return _end_of_tokens(text, start.start()), ""
-    return 0, None
+            if _is_answer(found):
+                return end, "", 0
+            return (0, None, end - begin) if _may_hold_answer(text[begin:end]) else (end, None, 0)
+    if _OWN_BEGINNING.match(text, begin):
+        return _end_of_tokens(text, begin), "", read
+    return 0, None, read
 
 
 def _end_of_tokens(text: str, start: int) -> int:

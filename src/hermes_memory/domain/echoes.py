@@ -73,7 +73,7 @@ def without_recalled(text: str) -> str:
     >>> without_recalled("Noted.\n- 2026-05-03 entry (memory), from user: “Launch on 9 May”")
     'Noted.\n'
     """
-    if not ("<" in text or '"' in text or "'id'" in text or "recalled" in text or _may_hold_label(text)):  # as most
+    if not ("<" in text or '"' in text or "'id'" in text or "'own'" in text or _may_hold_quotation(text)):  # as most
         return text
     for _ in range(_MOST_ROUNDS):
         before = text
@@ -81,6 +81,10 @@ def without_recalled(text: str) -> str:
         if text == before:
             break
     return text
+
+
+def _may_hold_quotation(text: str) -> bool:
+    return "recalled" in text or _may_hold_label(text)
 
 
 def _may_hold_label(text: str) -> bool:
