@@ -322,8 +322,16 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
         async with administrator(database.admin_dsn) as opened:
             await PostgresEraser(opened).erase(WholeSession(session=SessionId("once")))
         await store.delivery.apply(
-            [replace(by_content("changed since"), "changed again", of(OLD)), remove(by_content("gone since"), of(OLD))]
+            [
+                replace(by_content("changed since"), "changed again", of(OLD)),
+                remove(by_content("gone since"), of(OLD)),
+                *(made for name in names for made in (add(name, of(OLD)), remove(by_content(name), of(OLD)))),
+            ]
         )
+        async with upkeep(database, Remapping(MOVE, rows=3)) as work:
+            await work.begin()
+            while (step := await work.step()).more:
+                assert not step.counts.get("changes") or await flaws(database) == []
         for source, target in ((OLD, NEW), (NEW, OLD), (OLD, NEW)):
             await foretold_and_done(database, partial(Remapping, Remap(source=source, target=target), rows=2))
             await PostgresSeals(store.pool).seal(1_000)

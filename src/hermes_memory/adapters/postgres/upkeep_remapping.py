@@ -140,10 +140,13 @@ kept as (
     (agent_identity, id, subject, parent_session_id, child_identity, child_session_id, task, result, created_at)
   select $2, g.* from gone g on conflict do nothing)
 select count(*) from gone"""
+# All changes of a memory go at once: what is left of its history here tells of what stands, until the rest has come.
 CHANGES: Final[LiteralString] = """
-select t.id from hermes_memory.history t
- where t.agent_identity = $1 and t.erasure is null and t.change <> 'erased'
- order by t.row_id limit $2"""
+select h.id
+  from (select distinct t.row_id from hermes_memory.history t
+         where t.agent_identity = $1 and t.erasure is null and t.change <> 'erased' limit $2) r
+  join hermes_memory.history h on h.agent_identity = $1 and h.row_id = r.row_id
+ where h.erasure is null and h.change <> 'erased'"""
 MOVE_CHANGES: Final[LiteralString] = "select hermes_memory.move_changes($1, $2, $3::uuid[])"
 
 # What is left of rows that were gone before.
@@ -256,7 +259,7 @@ class Remapping:
     async def _changes(self, connection: Connection) -> Step:
         ids = [record["id"] for record in await connection.fetch(CHANGES, self.remap.source, self.rows)]
         moved = await number(connection, MOVE_CHANGES, *self._names(), ids) if ids else 0
-        return Step(counts={"changes": moved}, more=len(ids) == self.rows)
+        return Step(counts={"changes": moved}, more=bool(ids))
 
     async def _finish(self, connection: Connection) -> Step:
         source = self.remap.source
