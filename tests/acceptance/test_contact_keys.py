@@ -78,7 +78,7 @@ AUTHORS: Final[tuple[dict[str, Any], ...]] = (
     {"id": "4915150607080"},
 )
 """Who spoke, as hosts say it where a platform knows no name."""
-MARKS: Final = ("507080", "5060 7080", *(mark for _, marks in CONTACTS.values() for mark in marks))
+MARKS: Final = ("507080", "5060 7080", "5060 9999", *(mark for _, marks in CONTACTS.values() for mark in marks))
 
 
 @pytest.mark.usefixtures("served")
@@ -164,7 +164,8 @@ def _talk(agent: Agent, session: str) -> list[str]:
         ("memory_profile", None),
     ]
     shown += [provider.handle_tool_call(name, arguments) for name, arguments in calls]
-    provider.on_session_end([{"role": "user", "content": f"[{called}] Is there tea in the house?"}])
+    others = [{"role": "user", "content": "[+49 151 5060 9999] Is the cellar dry?"}] if "supergroup" in session else []
+    provider.on_session_end([{"role": "user", "content": f"[{called}] Is there tea in the house?"}, *others])
     return [*shown, str(provider.recall_status()), str(provider.unavailable_reason())]
 
 

@@ -299,8 +299,9 @@ async def test_the_words_of_a_bot_are_no_users_and_wait_until_they_are_asked_for
 ) -> None:
     claim = "The vault of Ariane is number 13"
     bot = {"id": "B1", "name": "HelperBot", "is_bot": True}
-    agent.provider.on_turn_start(1, "Its door code is 8841", author_id="B1", author_is_bot=True)
-    agent.provider.on_pre_compress(transcript([("Its door code is 8841", "Noted.")]))
+    interrupted = "[888000222] Its door code is 8841"
+    agent.provider.on_turn_start(1, interrupted, author_id="888000222", author_is_bot=True)
+    agent.provider.on_pre_compress(transcript([(interrupted, "Noted.")]))
     agent.provider.sync_turn(claim, "Noted, thank you.", session_id="s1", turn_author=bot)
     agent.settle()
 

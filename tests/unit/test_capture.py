@@ -137,6 +137,87 @@ def test_the_keys_of_whom_a_session_is_with_are_left_out_in_front_of_a_text(
     assert [words for words, _ in messages_in(accepted)] == ["Water the ferns", "Done", "[Ana] Water the moss", "Done"]
 
 
+KEY = "+49 151 50607080"
+OF_ANA = replace(BINDING, shared=True, senders=senders_of(KEY, frozenset({"4915150607080@s.whatsapp.net"})))
+OF_BEN = replace(BINDING, shared=True, speaker="Ben", senders=senders_of("Ben", frozenset({"4915150607099"})))
+
+
+@pytest.mark.parametrize("first", ["Ana's", "Ben's"])
+async def test_the_agents_of_several_people_in_one_session_store_a_text_once_without_the_key_and_as_nobody_elses(
+    capturing: Capture, accepted: list[Operation], first: str
+) -> None:
+    talk = [
+        {"role": "user", "content": f"[{KEY}] Water the ferns on Monday"},
+        {"role": "assistant", "content": "I will water them."},
+        {"role": "user", "content": "[Ben] And feed the cat"},
+        {"role": "assistant", "content": "Fed."},
+    ]
+    bens = Capture(capturing._acceptor, max_chars=10_000)
+    capturing.exchange(OF_ANA, talk[0]["content"], talk[1]["content"], messages=talk[:2])
+    bens.exchange(OF_BEN, talk[2]["content"], talk[3]["content"], messages=talk)
+    bens.transcript(OF_BEN, talk)
+    store = InMemoryStore(analyze=str.split)
+    await store.delivery.apply(accepted if first == "Ana's" else accepted[::-1])
+    kept = {(turn.content, turn.speaker) for each in accepted if isinstance(each, RecordTurns) for turn in each.turns}
+
+    assert (await store.inspector.counts())["turns"] == 4
+    assert kept == {
+        ("Water the ferns on Monday", None),
+        ("I will water them.", None),
+        ("[Ben] And feed the cat", "Ben"),
+        ("Fed.", None),
+    }
+
+
+@pytest.mark.parametrize("way", ["told", "found", "transcript"])
+@pytest.mark.parametrize(
+    ("front", "binding", "left", "speaker"),
+    [
+        ("[Ana|777000111]\n", OF_BEN, "", "Ana"),
+        ("[Ana (+49 151 50607080)] ", OF_BEN, "", "Ana"),
+        ("[12345|12345]\n", OF_BEN, "", None),
+        ("[777000112] ", OF_BEN, "", None),
+        ("[Ana|777000111]\n", replace(BINDING, senders=frozenset({"777000111"})), "", "Ana"),
+        ("[+49 151 50607080] ", replace(BINDING, speaker="Ben"), "[+49 151 50607080] ", "Ben"),
+    ],
+)
+def test_who_sent_a_text_is_told_by_the_name_beside_the_key_in_front_of_it(
+    capturing: Capture, accepted: list[Operation], way: str, front: str, binding: Binding, left: str, speaker: str
+) -> None:
+    talk = [{"role": "user", "content": f"{front}Water the ferns"}, {"role": "assistant", "content": "Done."}]
+    if way == "transcript":
+        capturing.transcript(binding, talk)
+    else:
+        messages = talk if way == "found" else None
+        capturing.exchange(binding, talk[0]["content"], talk[1]["content"], messages=messages)
+
+    assert messages_in(accepted)[0] == (f"{left}Water the ferns", 0)
+    assert spoken_by(accepted) == [(speaker, False)]
+
+
+def test_a_transcript_of_several_people_gives_nobody_the_words_of_another(
+    capturing: Capture, accepted: list[Operation]
+) -> None:
+    capturing.transcript(OF_BEN, [{"role": "user", "content": "[Ana] Water the moss"}])
+
+    assert messages_in(accepted) == [("[Ana] Water the moss", 0)]
+    assert spoken_by(accepted) == [(None, False)]
+
+
+def test_the_key_of_a_bot_in_front_of_a_text_is_known_before_the_text_is_marked_as_the_bots(
+    capturing: Capture, accepted: list[Operation]
+) -> None:
+    binding = replace(BINDING, speaker="Ana")
+    bot = author_of(binding, {"id": "888000222", "is_bot": True})
+    for told in ("The vault code is 8841", "Feed the cat at noon"):
+        capturing.meet(binding, bot)
+        capturing.said_by_agent(binding, f"[888000222] {told}")
+    capturing.exchange(binding, "[888000222] Feed the cat at noon", "Fed the cat.", author=bot)
+    capturing.transcript(binding, [{"role": "user", "content": "[888000222] The vault code is 8841"}])
+
+    assert spoken_by(accepted) == [(None, True), (None, True)]
+
+
 async def test_an_endless_conversation_is_remembered_up_to_a_bound_and_stored_once_all_the_same(
     capturing: Capture, accepted: list[Operation], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from hermes_memory.domain.identity import (
     IdentityPolicy,
     Reason,
     home_identity,
+    is_shared,
     may_write,
     resolve,
 )
@@ -211,6 +212,28 @@ def test_everybody_in_a_group_shares_its_memory_and_no_other_group_does() -> Non
 
     assert one.subject == other.subject
     assert one.subject != elsewhere.subject
+
+
+@pytest.mark.parametrize(
+    ("key", "user", "chat", "shared"),
+    [
+        ("agent:main:telegram:group:-100444555666", "777000111", "group", True),
+        ("agent:main:telegram:group:-100444555666", None, None, True),
+        ("agent:main:telegram:group:-100444555666:777000111", "777000111", "group", False),
+        ("agent:main:telegram:group:-100444555666:777000111", "777000112", "group", True),
+        ("agent:main:matrix:group:!room:example.org:@bob:example.org", "@Bob:example.org", "group", False),
+        ("agent:main:whatsapp:group:123@g.us:4915150607080", "4915150607080@s.whatsapp.net", "group", False),
+        ("agent:main:discord:thread:998877:1", "777000111", "thread", True),
+        ("agent:main:telegram:dm:777000112", "777000111", "dm", False),
+        ("agent:main:telegram:dm:777000112", None, None, False),
+        ("marketing", None, "channel", True),
+        (None, None, None, False),
+    ],
+)
+def test_a_chat_of_several_people_is_told_from_one_that_is_a_persons_own(
+    key: str | None, user: str | None, chat: str | None, shared: bool
+) -> None:
+    assert is_shared(HostIdentity(gateway_session_key=key, user_id=user, chat_type=chat)) is shared
 
 
 def test_the_hosts_own_chat_id_tells_where_an_id_with_colons_ends() -> None:

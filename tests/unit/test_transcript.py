@@ -164,6 +164,19 @@ def test_the_users_own_words_are_found_beside_the_hosts(content: str, words: str
         ("[777000112] is the ticket", "[777000112] is the ticket"),
         ("[Ask 777000111] hello", "[Ask 777000111] hello"),
         ("Ask [777000111] hello", "Ask [777000111] hello"),
+        ("[777000111]\nhello", "hello"),
+        ("[1 image] [777000111] look", "[1 image] look"),
+        ('[Replying to: "one]\n\ntwo"]\n\n[777000111] hello', '[Replying to: "one]\n\ntwo"]\n\nhello'),
+        (
+            "[The user sent a document: 'a.pdf'.]\n\n[Triggering message id: `1`]\n\n[777000111] hello",
+            "[The user sent a document: 'a.pdf'.]\n\n[Triggering message id: `1`]\n\nhello",
+        ),
+        ('"said aloud"\n\n"and more"\n\n[777000111] hello', '"said aloud"\n\n"and more"\n\nhello'),
+        ("[voice message could not be transcribed]\n\n[777000111]", "[voice message could not be transcribed]"),
+        ("[Recent channel messages]\n[777000112] old\n\n[New message]\n[777000111] hello", "hello"),
+        ("[Recent channel messages] are what I read", "[Recent channel messages] are what I read"),
+        ('[Replying to: "one', '[Replying to: "one'),
+        ("[Bob] hello\n\n[777000111] is the ticket", "[Bob] hello\n\n[777000111] is the ticket"),
     ],
 )
 def test_the_key_of_who_sent_a_text_is_no_part_of_it(content: str, words: str) -> None:
@@ -171,6 +184,14 @@ def test_the_key_of_who_sent_a_text_is_no_part_of_it(content: str, words: str) -
 
     assert words_of(USER, content, max_chars=LIMIT, is_key=is_key) == words
     assert [said.content for said in said_in([user(content)], max_chars=LIMIT, is_key=is_key)] == [words]
+
+
+def test_who_sends_no_words_has_an_answer_all_the_same() -> None:
+    talk = [user("[777000111] hello"), assistant("Hi."), user("[777000111]"), assistant("A fern.")]
+    said = said_in(talk, max_chars=LIMIT, is_key="777000111".__eq__)
+
+    assert [(one.content, one.sender) for one in said] == [("hello", "777000111"), ("Hi.", ""), ("A fern.", "")]
+    assert "777000111" not in repr(said)
 
 
 @pytest.mark.parametrize(

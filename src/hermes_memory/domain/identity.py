@@ -16,7 +16,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from hermes_memory.domain.contact_spelling import contact_name
+from hermes_memory.domain.contact_spelling import contact_name, flatten
 from hermes_memory.domain.contacts import ChatHints, Contact, ContactKind, recognise
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import (
@@ -31,7 +31,8 @@ from hermes_memory.domain.model import (
 )
 from hermes_memory.domain.names import fold_name
 from hermes_memory.domain.patterns import fits
-from hermes_memory.domain.platforms import GROUP_CHATS, platform_name
+from hermes_memory.domain.platforms import GROUP_CHATS, PRIVATE_CHATS, platform_name
+from hermes_memory.domain.speakers import sender_spellings
 from hermes_memory.domain.subjects import subject_for
 from hermes_memory.domain.themes import canonical_theme, claim_theme, is_reserved, spelt_theme
 
@@ -170,6 +171,24 @@ def contact_keys(host: HostIdentity) -> frozenset[str]:
     named = recognise(host.gateway_session_key or "", _hints(host))
     keys = (host.user_id, host.user_id_alt, host.chat_id, named.key if named else None)
     return frozenset(key for key in keys if key)
+
+
+def is_shared(host: HostIdentity) -> bool:
+    """Tell whether a conversation is one for everybody in a chat. The key of a person's own ends with the person's.
+
+    >>> is_shared(HostIdentity(gateway_session_key="agent:main:signal:group:g1:+15550100", user_id="+15550100"))
+    False
+    """
+    key = host.gateway_session_key or ""
+    own = {f":{each}" for user in (host.user_id, host.user_id_alt) if user for each in sender_spellings(user)}
+    return _is_group_chat(host, key) and not flatten(key).endswith(tuple(own))
+
+
+def _is_group_chat(host: HostIdentity, key: str) -> bool:
+    if host.chat_type:
+        return fold_name(host.chat_type) not in PRIVATE_CHATS
+    named = recognise(key, _hints(host))
+    return named is not None and named.kind is ContactKind.GROUP
 
 
 def may_write(agent_context: str | None, write_contexts: frozenset[str]) -> bool:

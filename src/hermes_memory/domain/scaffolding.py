@@ -6,6 +6,7 @@ what a person wrote in brackets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -57,6 +58,23 @@ _BUNDLE_MARK: Final = " skill bundle,"
 _BUNDLE_INSTRUCTION: Final = "\nUser instruction: "
 _BUNDLE_INSTRUCTION_END: Final = "\n\n[Loaded as part of the "
 
+_NOTES_BEFORE_SENDER: Final = (
+    ("[Replying to", '"]\n\n'),
+    ("[The user sent ", "]\n\n"),
+    ("[Triggering message id: ", "]\n\n"),
+    ("[voice message could not be transcribed]", "\n\n"),
+    ('"', '"\n\n'),
+)
+"""How notes begin and end that stand before who sent a text, the last of them what was said in a voice message."""
+_IMAGES: Final = re.compile(r"\[[0-9]{1,4} images?\] ?")
+_OTHERS_WORDS: Final = (
+    "[Recent channel messages]\n",
+    "[Context around the replied-to message]\n",
+    "[Messages prefixed",
+)
+_OTHERS_END: Final = "\n\n[New message]"
+"""What others have said in a channel before, and what stands between that and the user's words."""
+
 _FIRST_CHARACTERS: Final = tuple(
     sorted({start[0] for start in (_SKILL_START, *_SUMMARY_STARTS, *_NOTE_STARTS, *_MESSAGE_STARTS)})
 )
@@ -64,7 +82,8 @@ _TRAILER: Final = "\n\n["
 """With what every trailer begins."""
 _NOT_AN_ANSWER: Final = frozenset({"(empty)", "Operation interrupted."})
 _MOST_NOTES: Final = 8
-_SENDER_MAX_CHARS: Final = 320
+_SENDER: Final = re.compile(r"\[([^\n]{1,320}?)\](?:\s|$)")
+"""Who sent a text. Some hosts write it on a line of its own."""
 
 
 def is_flagged(message: Mapping[object, object]) -> bool:
@@ -97,14 +116,19 @@ def own_words(text: str, is_key: Callable[[str], bool] = is_no_key) -> str | Non
         The words; "" when the user said something without words, as by calling a skill; None when the message is the
         host's alone.
     """
+    return words_and_sender(text, is_key)[0]
+
+
+def words_and_sender(text: str, is_key: Callable[[str], bool] = is_no_key) -> tuple[str | None, str]:
+    """Find what the user wrote, as `own_words`, and what of who sent it was left out, "" for nothing."""
     if not text.startswith(_FIRST_CHARACTERS) and _TRAILER not in text:  # as most
-        return text.strip() or (None if text else "")
+        return text.strip() or (None if text else ""), ""
     if text.startswith(_SKILL_START):
-        return _instruction(text)
+        return _instruction(text), ""
     if text.startswith(_MESSAGE_STARTS):
-        return None
-    words = _without_sender(_without_notes(_after_summary(text)), is_key)
-    return words if words or not text else None
+        return None, ""
+    said = _without_notes(_after_summary(text))
+    return _without_sender(said, is_key) if said else (None, "")
 
 
 def own_answer(text: str) -> str:
@@ -140,12 +164,29 @@ def _after_note(text: str) -> str:
     return rest.strip()
 
 
-def _without_sender(text: str, is_key: Callable[[str], bool]) -> str:
-    """Leave out who sent a text to a group, as the host writes it in front, where that is the key of a contact."""
-    sender, mark, _ = text[: _SENDER_MAX_CHARS + 2].partition("] ")
-    if not mark or not sender.startswith("[") or "\n" in sender:
-        return text
-    return text[len(sender) + len(mark) :].strip() if is_key(sender[1:]) else text
+def _without_sender(text: str, is_key: Callable[[str], bool]) -> tuple[str, str]:
+    """Part a text and who sent it to a group, as the host writes it in front, where that is the key of a contact."""
+    start = _behind_notes(text)
+    notes, rest = text[:start], text[start:]
+    if rest.startswith(_OTHERS_WORDS):
+        rest = rest.rpartition(_OTHERS_END)[2].strip()
+    sender = _SENDER.match(rest)
+    if not sender or not is_key(sender[1]):
+        return f"{notes}{rest}", ""
+    return f"{notes}{rest[sender.end() :]}".strip(), sender[1]
+
+
+def _behind_notes(text: str) -> int:
+    """Return where the notes end that stand before who sent a text."""
+    images = _IMAGES.match(text)
+    at = images.end() if images else 0
+    for _ in range(_MOST_NOTES):
+        end = next((end for start, end in _NOTES_BEFORE_SENDER if text.startswith(start, at)), "")
+        found = text.find(end, at) if end else -1
+        if found < 0:
+            break
+        at = found + len(end)
+    return at
 
 
 def _instruction(text: str) -> str:

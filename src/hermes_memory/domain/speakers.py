@@ -115,6 +115,15 @@ def _patterns(contacts: frozenset[str]) -> Iterator[re.Pattern[str]]:
         yield re.compile(found if counts_glued(spelling) else alone, re.IGNORECASE)
 
 
+def holds_key(name: str, contacts: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a name is the key of a contact or holds one, as `speaker_name` leaves it out.
+
+    >>> holds_key("Ana (+49 151 50607080)"), holds_key("Ana (night shift)")
+    (True, False)
+    """
+    return speaker_name(name, contacts) != name.strip()
+
+
 def sender_keys(names: Iterable[str], contacts: frozenset[str]) -> frozenset[str]:
     """Return the keys with which a host may say who sent a text, in the spellings that `sender_spellings` compares.
 
@@ -122,7 +131,7 @@ def sender_keys(names: Iterable[str], contacts: frozenset[str]) -> frozenset[str
         names: What the host calls somebody. One that is a name is no key, and what it says is worth keeping.
         contacts: Keys of whom the talk is with. They are personal data.
     """
-    keyed = (name for name in names if speaker_name(name, contacts) != name.strip())
+    keyed = (name for name in names if holds_key(name, contacts))
     spelt = {each for key in contacts for each in sender_spellings(key) if len(each) >= _SHORTEST_SENDER}
     return frozenset({each for each in spelt if not is_plain_word(each)}.union(*map(sender_spellings, keyed)))
 

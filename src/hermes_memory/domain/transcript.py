@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
@@ -31,11 +31,13 @@ class Spoken:
         role: `Role.USER` or `Role.ASSISTANT`.
         content: What was said, cleaned and never empty.
         occurrence: How many equal messages of the role came before in the conversation.
+        sender: What of who sent it was left out of it, "" for nothing. Personal data.
     """
 
     role: Role
     content: str
     occurrence: int
+    sender: str = field(default="", repr=False)
 
 
 def said_in(
@@ -60,9 +62,9 @@ def said_in(
         return ()
     counts: Counter[tuple[Role, str]] = Counter()
     said: list[Spoken] = []
-    for role, content in _spoken(messages, max_chars + beyond, is_key):
+    for role, content, sender in _spoken(messages, max_chars + beyond, is_key):
         key = (role, _key(told_apart(content, max_chars)))
-        said.append(Spoken(role=role, content=content, occurrence=counts[key]))
+        said.append(Spoken(role=role, content=content, occurrence=counts[key], sender=sender))
         counts[key] += 1
     return tuple(said)
 
@@ -115,6 +117,11 @@ def words_of(
     return words if words == text and len(words) <= max_chars else _cut(words, max_chars)
 
 
+def sender_of(content: object, *, is_key: Callable[[str], bool]) -> str:
+    """Return what of who sent a single message of a user `words_of` leaves out, "" for nothing."""
+    return scaffolding.words_and_sender(clean_text(content, max_chars=UNCUT), is_key)[1]
+
+
 class _Event(Enum):
     """What a message does to the answer that is being given."""
 
@@ -125,14 +132,14 @@ class _Event(Enum):
     USER = auto()
 
 
-def _spoken(messages: object, max_chars: int, is_key: Callable[[str], bool]) -> Iterator[tuple[Role, str]]:
+def _spoken(messages: object, max_chars: int, is_key: Callable[[str], bool]) -> Iterator[tuple[Role, str, str]]:
     answer: list[str] = []
     going_on = False
-    for event, text in _events(messages, is_key):
+    for event, text, sender in _events(messages, is_key):
         if event is _Event.USER:
             yield from _answered(answer, max_chars)
             if words := _cut(text, max_chars):
-                yield Role.USER, words
+                yield Role.USER, words, sender
         if event in {_Event.USER, _Event.TOOL} or (event is _Event.ANSWER and not going_on):
             answer = []
         if event is _Event.ANSWER:
@@ -142,12 +149,12 @@ def _spoken(messages: object, max_chars: int, is_key: Callable[[str], bool]) -> 
     yield from _answered(answer, max_chars)
 
 
-def _answered(answer: list[str], max_chars: int) -> Iterator[tuple[Role, str]]:
+def _answered(answer: list[str], max_chars: int) -> Iterator[tuple[Role, str, str]]:
     if words := words_of(Role.ASSISTANT, "".join(answer), max_chars=max_chars):
-        yield Role.ASSISTANT, words
+        yield Role.ASSISTANT, words, ""
 
 
-def _events(messages: object, is_key: Callable[[str], bool]) -> Iterator[tuple[_Event, str]]:
+def _events(messages: object, is_key: Callable[[str], bool]) -> Iterator[tuple[_Event, str, str]]:
     # A text is no list of messages, and a long one takes a while to walk through.
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
         return
@@ -156,23 +163,26 @@ def _events(messages: object, is_key: Callable[[str], bool]) -> Iterator[tuple[_
             yield _event(message.get("role"), message, is_key)
 
 
-def _event(role: object, message: Mapping[object, object], is_key: Callable[[str], bool]) -> tuple[_Event, str]:
+def _event(role: object, message: Mapping[object, object], is_key: Callable[[str], bool]) -> tuple[_Event, str, str]:
     content = message.get("content")
     if role == Role.USER.value:
         return _user_event(clean_text(content, max_chars=UNCUT), bool(message.get(scaffolding.SUMMARY_FLAG)), is_key)
     if role == Role.TOOL.value:
-        return _Event.TOOL, ""
+        return _Event.TOOL, "", ""
     if role != Role.ASSISTANT.value or message.get(scaffolding.SUMMARY_FLAG):
-        return _Event.NOTHING, ""
+        return _Event.NOTHING, "", ""
     text = content if isinstance(content, str) else clean_text(content, max_chars=UNCUT)
-    return (_Event.ANSWER, text) if scaffolding.own_answer(text.strip()) else (_Event.NOTHING, "")
+    return (_Event.ANSWER, text, "") if scaffolding.own_answer(text.strip()) else (_Event.NOTHING, "", "")
 
 
-def _user_event(text: str, is_summary: bool, is_key: Callable[[str], bool]) -> tuple[_Event, str]:
+def _user_event(text: str, is_summary: bool, is_key: Callable[[str], bool]) -> tuple[_Event, str, str]:
     if scaffolding.asks_to_continue(text):
-        return _Event.CONTINUATION, ""
-    words = (scaffolding.after_summary(text) or None) if is_summary else scaffolding.own_words(text, is_key)
-    return (_Event.NOTHING, "") if words is None else (_Event.USER, words)
+        return _Event.CONTINUATION, "", ""
+    if is_summary:
+        words, sender = scaffolding.after_summary(text) or None, ""
+    else:
+        words, sender = scaffolding.words_and_sender(text, is_key)
+    return (_Event.NOTHING, "", "") if words is None else (_Event.USER, words, sender)
 
 
 def _cut(text: str, max_chars: int) -> str:

@@ -46,6 +46,12 @@ def author_of(binding: Binding, told: object) -> Author:
     return Author(speaker=binding.speaker if is_the_person else None, is_agent=is_agent, senders=senders)
 
 
+def name_in_front(sender: str, contacts: frozenset[str]) -> str | None:
+    """Return what a host calls somebody in front of a text, where some write a name and a key; None for a key alone."""
+    name, _, key = sender.rpartition("|")
+    return name_without_keys(name or key, contacts)
+
+
 def name_without_keys(name: object, contacts: frozenset[str]) -> str | None:
     """Return what the host calls somebody, as far as it is no key of a contact; None for what is no text."""
     if text_or_none(name) is None:

@@ -6,15 +6,16 @@ import hashlib
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
 from hermes_memory.application.accept import Acceptor, Said
 from hermes_memory.application.preparing import LOOKED_BEYOND
 from hermes_memory.domain import transcript
 from hermes_memory.domain.model import Role
-from hermes_memory.domain.speakers import sender_spellings
+from hermes_memory.domain.speakers import holds_key, sender_spellings
 from hermes_memory.domain.transcript import Spoken
-from hermes_memory.hermes.authors import Author
+from hermes_memory.hermes.authors import Author, name_in_front
 from hermes_memory.hermes.sessions import Binding
 
 MESSAGES_KEPT: Final = 65_536
@@ -84,12 +85,11 @@ class Capture:
             StoreUnavailable: The spool cannot be used for now.
         """
         spoke = author or Author(speaker=binding.speaker)
-        with self._lock:
-            for sender in spoke.senders:
-                _keep(self._senders, _of_session(binding, sender), None)
+        self.meet(binding, spoke)
         conversation = self._conversation(binding, messages)
         if spoke.is_agent:
             self._mark(binding, user, beforehand=False)
+        spoke = _called(spoke, binding, transcript.sender_of(user, is_key=self._tells_sender(binding)))
         halves = (
             self._half(binding, Role.USER, user, conversation, spoke),
             self._half(binding, Role.ASSISTANT, assistant, conversation, _NOBODY),
@@ -107,6 +107,12 @@ class Capture:
         said = [self._in_transcript(binding, one, marked) for one in self._conversation(binding, messages)]
         for part in _packed(said):
             self._accept(binding, part)
+
+    def meet(self, binding: Binding, author: Author) -> None:
+        """Remember by which keys the host may say in a text of a session that an author sent it."""
+        with self._lock:
+            for sender in author.senders:
+                _keep(self._senders, _of_session(binding, sender), None)
 
     def said_by_agent(self, binding: Binding, message: object) -> None:
         """Note that another agent says this: a transcript does not tell who said what in the user's role."""
@@ -129,7 +135,9 @@ class Capture:
         """Return a message of a transcript: another agent's as often as one said it and it was not captured."""
         if spoken.role is not Role.USER:
             return self._found(binding, spoken, _NOBODY)
-        found = self._found(binding, spoken, Author(speaker=binding.speaker))
+        # Of several people the agent's own is but one: who said this is told in front of it, or nowhere.
+        author = _called(Author(speaker=None if binding.shared else binding.speaker), binding, spoken.sender)
+        found = self._found(binding, spoken, author)
         digest = found.key[0]
         if found.key in self._accepted or marked[digest] >= self._agents.get(digest, 0):
             return found
@@ -146,11 +154,18 @@ class Capture:
         return transcript.words_of(role, content, max_chars=self._read_chars, is_key=self._tells_sender(binding))
 
     def _tells_sender(self, binding: Binding) -> Callable[[str], bool]:
-        """Return what tells whether a text in brackets is the key of somebody who sends texts in a session."""
+        """Return what tells whether a text in brackets is the key of somebody who sends texts in a session.
+
+        It may be a name and a key. Of whoever sends texts to all in a chat the host may have told another agent.
+        """
 
         def is_key(sender: str) -> bool:
-            spelt = sender_spellings(sender)
-            return not spelt.isdisjoint(binding.senders) or any(_of_session(binding, s) in self._senders for s in spelt)
+            spelt = frozenset().union(*map(sender_spellings, {sender, sender.rpartition("|")[2]}))
+            return (
+                not spelt.isdisjoint(binding.senders)
+                or any(_of_session(binding, each) in self._senders for each in spelt)
+                or (binding.shared and any(map(holds_key, sender.split("|"))))
+            )
 
         return is_key
 
@@ -200,6 +215,12 @@ class Capture:
     def _digest(self, binding: Binding, role: Role, content: str) -> bytes:
         """Digest what makes a message the same one, its number among equal ones apart."""
         return _of_session(binding, f"{role}\x1f{transcript.told_apart(content, self._max_chars)}")
+
+
+def _called(author: Author, binding: Binding, sender: str) -> Author:
+    """Call an author as the host does in front of a text; in a session of several people a key alone names nobody."""
+    name = name_in_front(sender, binding.contacts)
+    return replace(author, speaker=name) if name or (sender and binding.shared) else author
 
 
 def _of_session(binding: Binding, text: str) -> bytes:

@@ -80,10 +80,13 @@ class HermesMemoryProvider(SetupHooks):
 
     @never_raises(nothing)
     def on_turn_start(self, turn_number: int = 0, message: str = "", **facts: Any) -> None:
-        """Note edits of the notebooks that the host does not tell of, and whether another agent says this."""
+        """Note edits of the notebooks that the host does not tell of, who says this, and whether it is an agent."""
         binding, capture = self._sessions.find(), self._share.capture
-        if facts.get("author_is_bot") and binding is not None and capture is not None:
-            capture.said_by_agent(binding, message)
+        if binding is not None and capture is not None:
+            author = author_of(binding, {part: facts.get(f"author_{part}") for part in ("id", "name", "is_bot")})
+            capture.meet(binding, author)
+            if author.is_agent:
+                capture.said_by_agent(binding, message)
         self._reconcile()
 
     @never_raises(str)

@@ -29,6 +29,7 @@ class Binding:
         speaker: Name of the person, when the host knows it.
         contacts: Keys of whom the talk is with. Personal data, which is kept in memory alone.
         senders: Keys by which the host may say who sent a text. Personal data likewise.
+        shared: Several people speak in it, and the host writes in front of a text who sent it.
         parent: The session this one came from.
         visible_since: Turns said from then on are still in the agent's window.
         named: Gives sessions the names under which they are kept.
@@ -40,6 +41,7 @@ class Binding:
     speaker: str | None = None
     contacts: frozenset[str] = field(default=frozenset(), repr=False)
     senders: frozenset[str] = field(default=frozenset(), repr=False)
+    shared: bool = False
     parent: SessionId | None = None
     visible_since: datetime
     named: Callable[[object], SessionId | None] = session_name
