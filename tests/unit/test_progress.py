@@ -130,3 +130,4 @@ def test_a_verification_shows_how_much_it_has_looked_at(home: Path, monkeypatch:
     assert code == INTERRUPTED
     assert "verifying" in terminal.getvalue()
     assert "500/?" in terminal.getvalue()
+    assert "left:" not in terminal.getvalue()

@@ -13,11 +13,13 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 LINE_SECONDS: Final = 10.0
 BAR_SECONDS: Final = 0.1
@@ -57,6 +59,14 @@ class Display:
         """Nothing is left to put away."""
 
 
+class _Left(TimeRemainingColumn):
+    """How long it takes yet, where anybody knows how much there is to do."""
+
+    def render(self, task: Task) -> Text:
+        """Return it in words, and nothing where nobody knows."""
+        return Text() if task.total is None else Text.assemble("left: ", super().render(task))
+
+
 class Bars(Display):
     """Shows a bar on a terminal, standard error by default, until the work ends."""
 
@@ -67,8 +77,7 @@ class Bars(Display):
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeRemainingColumn(),
+            _Left(),
             console=console or Console(stderr=True),
             transient=True,
             redirect_stdout=False,
