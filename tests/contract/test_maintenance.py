@@ -343,10 +343,20 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
         stood = await past.of_row(of(NEW), row_id(first.operation), limit=9, timeout=60)
         async with administrator(database.admin_dsn) as opened:
             bare = [flaw async for flaw in straying(opened)]
+        for source, target in ((NEW, OLD), (OLD, Theme("third"))):
+            await foretold_and_done(database, partial(Remapping, Remap(source=source, target=target)))
+        moved_on = await flaws(database)
+        await database.administer_all(
+            "update hermes_memory.memory_entries set content = 'forged', content_hash = sha256('forged')"
+            " where content = 'final'"
+        )
+        forged = await flaws(database)
 
     assert [(change.after, change.reason) for change in stood][:1] == [("there", "remap")]
     assert sorted(entry.content for entry in entries) == ["changed again", "final", "launch on 3 May", "there"]
     assert bare == [None]
+    assert moved_on == []
+    assert [flaw.what for flaw in forged] == ["a memory is not what its last change says"]
 
 
 async def test_what_comes_in_under_the_old_name_afterwards_moves_with_the_next_run(database: Installation) -> None:

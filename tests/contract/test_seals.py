@@ -373,6 +373,13 @@ async def test_what_was_forgotten_merged_or_erased_is_no_flaw_nor_what_stayed_wi
             await PostgresEraser(opened).erase(WholeSession(session=TALK))
         bare = await _strayed(database)
         await store.delivery.apply([replace(by_content("kept best"), "kept again")])
+        again = await _strayed(database)
+        await store.delivery.apply([replace(by_content("kept again"), "kept since")])
+        await store.delivery.apply([replace(by_content("kept since"), "kept at last")])
+        since = await _strayed(database)
+        await database.administer_all(
+            "delete from hermes_memory.history where new_content = 'kept since'; delete from hermes_memory.inbox"
+        )
 
-        assert bare == [None]
-        assert await _strayed(database) == []
+        assert (bare, again, since) == ([None], [], [])
+        assert [flaw and flaw.what for flaw in await _strayed(database)] == ["the change before this one is missing"]

@@ -40,8 +40,9 @@ select h.agent_identity from hermes_memory.history h
 LINKS: Final[LiteralString] = """
 select h.*, h.metadata::text as metadata_text from hermes_memory.history h where h.agent_identity = $1"""
 # The newest change of a memory tells what it is and by whom it was written; of two at one moment either does. Of one
-# that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds. Where an
-# import finds the text in another memory already, that one stands for the one that the history is about.
+# that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds, and nothing
+# else tells of it: a theme that moved there and back has what was left of a change beside the change. Where an import
+# finds the text in another memory already, that one stands for the one that the history is about.
 STRAYING: Final[LiteralString] = """
 with told as (
   select h.row_id, h.subject, h.target, h.new_content, h.origin, h.tool, h.session_id, h.operation, h.at, h.said_at,
@@ -86,7 +87,7 @@ judged as (
     from compared c group by c.id)
 select j.id, case when not j.kept then 'a memory is gone that no change took away'
                   when not j.whole then 'a memory is not what its last change says'
-                  when j.bared then null
+                  when j.bared and j.blank then null
                   when not j.told or j.blank then 'a memory stands that no change made'
                   when not j.stands then 'a memory stands that its last change took away'
                   when not j.alike then 'a memory is not what its last change says'
@@ -95,13 +96,14 @@ select j.id, case when not j.kept then 'a memory is gone that no change took awa
  where (j.kept and not (j.whole and j.stamped)) or (not j.kept and j.surely and not j.alike)
  order by 1"""
 # Each text that a change found was made by another change of the memory. Nothing is told before one that added it, nor
-# of a memory whose history was erased. Sorted and not joined: the history of one theme is joined with itself in a time
+# of what the first one found that is left since its history was erased. Sorted and not joined: the history of one theme is joined with itself in a time
 # that grows as its square where the planner takes it to be short.
 SKIPPED: Final[LiteralString] = """
 with told as (
   select h.id, h.row_id, h.seal, h.recorded_at, h.old_content, h.new_content,
          max(h.recorded_at) filter (where h.change = 'added') over memory as begun,
-         bool_or(h.erasure is not null) over memory as erased
+         case when bool_or(h.erasure is not null) over memory
+              then min(h.recorded_at) filter (where h.erasure is null) over memory end as first_left
     from hermes_memory.history h
    where h.agent_identity = $1 and h.target in ('memory', 'user') and h.change <> 'erased'
   window memory as (partition by h.row_id)),
@@ -110,7 +112,8 @@ texts as (
     from told t cross join lateral (
          values (sha256(convert_to(t.old_content, 'UTF8')), false), (sha256(convert_to(t.new_content, 'UTF8')), true)
          ) as u(digest, made)
-   where u.digest is not null and not t.erased and (u.made or t.recorded_at > coalesce(t.begun, '-infinity')))
+   where u.digest is not null
+     and (u.made or t.recorded_at > coalesce(greatest(t.begun, t.first_left), '-infinity')))
 select t.id, t.row_id, t.seal from texts t where not t.made and not t.is_made order by 1"""
 # A write is noted where it had its effect, so a change that is gone with all it did is missed there.
 UNTOLD: Final[LiteralString] = """
