@@ -171,7 +171,7 @@ async def test_lines_that_nobody_told_of_are_counted_for_whoever_looks_after_the
         await asyncio.to_thread(typed, *verb) for verb in (["stats"], ["stats", "--json"], ["doctor"])
     ]
 
-    assert "notebooks  1 lines came in talk with somebody" in stats.out
+    assert "notebooks  1 line came in talk with somebody" in stats.out
     assert document.document["held_lines"] == 1
     assert "hermes-memory add" in next(line for line in doctor.out.splitlines() if line.split()[1] == "notebooks")
 
