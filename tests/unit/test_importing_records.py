@@ -259,3 +259,19 @@ async def test_the_end_vouches_for_a_line_that_was_refused_for_its_length(monkey
     done = await JsonlImport(InMemoryArchive(), preparing()).run(jsonl.bounded_lines(BytesIO(b"".join(written))))
 
     assert (done.whole, len(done.refused), done.new["entry"]) == (True, 1, 1)
+
+
+async def test_an_import_ends_with_the_end_of_its_file_though_that_was_changed_since() -> None:
+    written: list[bytes] = []
+    writer = Writer(written.append)
+    for line in (HEAD, line_of(entry("a fact", 1))):
+        writer.line(line)
+    writer.end()
+    files = {"whole": written, "changed": [HEAD, line_of(entry("another", 1)), written[-1]], "cut": written[:-1]}
+    ended = {}
+    for name, lines in files.items():
+        archive = InMemoryArchive()
+        done = await JsonlImport(archive, preparing()).run(b"".join(lines).splitlines(keepends=True))
+        ended[name] = done.whole, archive.noted[-1][1]
+
+    assert ended == {"whole": (True, True), "changed": (False, True), "cut": (False, False)}

@@ -84,5 +84,9 @@ class Archive(Protocol):
         ...
 
     async def end(self, new: Mapping[str, int], *, whole: bool) -> None:
-        """Note how much of each kind was brought in; what is not `whole` stays in the log as begun and not ended."""
+        """Note how much of each kind was brought in.
+
+        Args:
+            whole: Whether all there was to bring in was read; what is not stays in the log as begun and not ended.
+        """
         ...

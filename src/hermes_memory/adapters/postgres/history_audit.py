@@ -40,9 +40,9 @@ select h.agent_identity from hermes_memory.history h
 LINKS: Final[LiteralString] = """
 select h.*, h.metadata::text as metadata_text from hermes_memory.history h where h.agent_identity = $1"""
 # The newest change of a memory tells what it is and by whom it was written; of two at one moment either does. Of one
-# that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds, and nothing
-# else tells of it: a theme that moved there and back has what was left of a change beside the change. Where an import
-# finds the text in another memory already, that one stands for the one that the history is about.
+# that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds. In a theme
+# that came back, a change stands beside what was left of it, and tells alone. Where an import finds the text in another
+# memory already, that one stands for the one that the history is about.
 STRAYING: Final[LiteralString] = """
 with told as (
   select h.row_id, h.subject, h.target, h.new_content, h.origin, h.tool, h.session_id, h.operation, h.at, h.said_at,
@@ -96,8 +96,8 @@ select j.id, case when not j.kept then 'a memory is gone that no change took awa
  where (j.kept and not (j.whole and j.stamped)) or (not j.kept and j.surely and not j.alike)
  order by 1"""
 # Each text that a change found was made by another change of the memory. Nothing is told before one that added it, nor
-# of what the first one found that is left since its history was erased. Sorted and not joined: the history of one theme is joined with itself in a time
-# that grows as its square where the planner takes it to be short.
+# of what the first one found that is left since its history was erased. Sorted and not joined: the history of one theme
+# is joined with itself in a time that grows as its square where the planner takes it to be short.
 SKIPPED: Final[LiteralString] = """
 with told as (
   select h.id, h.row_id, h.seal, h.recorded_at, h.old_content, h.new_content,

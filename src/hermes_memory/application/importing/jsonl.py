@@ -108,7 +108,7 @@ class JsonlImport:
             self._progress(len(batch))
         self._check_end()
         if not self._dry_run:
-            await self._archive.end(self.done.new, whole=self.done.whole)
+            await self._archive.end(self.done.new, whole=bool(self._told))
         return self.done
 
     async def _begin(self, line: bytes) -> None:
