@@ -40,8 +40,8 @@ select h.agent_identity from hermes_memory.history h
 LINKS: Final[LiteralString] = """
 select h.*, h.metadata::text as metadata_text from hermes_memory.history h where h.agent_identity = $1"""
 # The newest change of a memory tells what it is and by whom it was written; of two at one moment either does. Of one
-# that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds. In a theme
-# that came back, a change stands beside what was left of it, and tells alone. Where an import finds the text in another
+# that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds. Where a
+# theme came back, a change stands beside what was left of it and tells alone. Where an import finds the text in another
 # memory already, that one stands for the one that the history is about.
 STRAYING: Final[LiteralString] = """
 with told as (
