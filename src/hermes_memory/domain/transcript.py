@@ -119,6 +119,8 @@ def words_of(
 
 def sender_of(content: object, *, is_key: Callable[[str], bool]) -> str:
     """Return what of who sent a single message of a user `words_of` leaves out, "" for nothing."""
+    if isinstance(content, str) and "[" not in content:  # as most: the host writes it in brackets
+        return ""
     return scaffolding.words_and_sender(clean_text(content, max_chars=UNCUT), is_key)[1]
 
 
