@@ -93,7 +93,7 @@ def test_a_title_tells_nobody_who_a_subject_or_a_session_is() -> None:
     assert title(WholeTheme(theme=MARKETING)) == ("theme", "marketing")
 
 
-def told(*texts: str, subject: Subject | None = None, target: Target | None = Target.MEMORY) -> frozenset[Told]:
+def told(*texts: str, subject: Subject | None = None, target: Target = Target.MEMORY) -> frozenset[Told]:
     return frozenset(Told(theme=MARKETING, subject=subject, target=target, text=text) for text in texts)
 
 
@@ -187,8 +187,8 @@ def test_a_part_of_a_text_selects_in_its_own_target_alone() -> None:
     erasure = OneEntry(row=row_id(add("tea").stamp.operation))
     selecting = remove(BySubstring(target=Target.USER, text="tea"))
 
-    assert [concerns(erasure, selecting, told("green tea", target=target)) for target in (*Target, None)] == [
-        target is Target.USER for target in (*Target, None)
+    assert [concerns(erasure, selecting, told("green tea", target=target)) for target in Target] == [
+        target is Target.USER for target in Target
     ]
 
 
@@ -205,10 +205,9 @@ def test_an_equal_text_of_another_target_is_another_memory() -> None:
     hers = remove(user, DESK_WITH_ANA)
 
     found = {
-        target: [concerns(erasure, each, told("tea", target=target)) for each in (*writes, by_id)]
-        for target in (*Target, None)
+        target: [concerns(erasure, each, told("tea", target=target)) for each in (*writes, by_id)] for target in Target
     }
-    assert found == {Target.MEMORY: [False] * 4 + [True], Target.USER: [True] * 5, None: [True] * 5}
+    assert found == {Target.MEMORY: [False] * 4 + [True], Target.USER: [True] * 5}
     assert [reaches(erasure, hers, told("tea", target=target)) for target in Target] == [
         target is Target.USER for target in Target
     ]
@@ -218,11 +217,11 @@ def test_what_an_entry_would_have_said_next_is_said_in_its_target() -> None:
     row = row_id(add("tea").stamp.operation)
     erasure, by_id = OneEntry(row=row), replace(ById(id=row), "coffee")
 
-    def targets(operation: Operation, texts: frozenset[Told]) -> set[Target | None]:
+    def targets(operation: Operation, texts: frozenset[Told]) -> set[Target]:
         return {each.target for each in told_by(erasure, operation, texts)}
 
     assert targets(by_id, told("tea", target=Target.USER)) == {Target.USER}
-    assert targets(by_id, told("tea", target=None)) == set(Target)
+    assert targets(by_id, frozenset()) == set(Target)
     assert targets(replace(by_content("tea"), "coffee"), told("tea", target=Target.USER)) == {Target.MEMORY}
     assert targets(add("tea", target=Target.USER), frozenset()) == {Target.USER}
 

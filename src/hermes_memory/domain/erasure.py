@@ -87,16 +87,11 @@ Erasure: TypeAlias = WholeSubject | WholeTheme | WholeSession | OneEntry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A text that the one entry says, or said before, and whose it was then.
-
-    Attributes:
-        target: None of what was said and forgotten, which stood in none: all of its text is compared
-            with that of any, and no part of it is selected.
-    """
+    """A text that the one entry says, or said before, and whose it was then."""
 
     theme: Theme
     subject: Subject | None
-    target: Target | None
+    target: Target
     text: str
 
 
@@ -253,7 +248,7 @@ def told_by(erasure: Erasure, operation: Operation, texts: Set[Told] = frozenset
     if not isinstance(erasure, OneEntry) or not isinstance(operation, AddEntry | ReplaceEntry):
         return frozenset()
     caller, target = operation.stamp.caller, _target(operation)
-    targets = {target} if target else {told.target for told in texts if told.target} or set(Target)
+    targets = {target} if target else {told.target for told in texts} or set(Target)
     return frozenset(
         Told(theme=caller.theme, subject=caller.subject, target=each, text=operation.content) for each in targets
     )
@@ -289,11 +284,6 @@ def reaches(erasure: Erasure, operation: Operation, texts: Set[Told]) -> bool:
     return _selects(operation.selector, shared) and not concerns(erasure, operation, texts)
 
 
-def agree(one: Target | None, other: Target | None) -> bool:
-    """Tell whether two targets may be the same: equal texts in two different ones are two memories."""
-    return one is other or one is None or other is None
-
-
 def _is_about(operation: Operation, row: RowId, texts: Set[Told]) -> bool:
     if not isinstance(operation, AddEntry | ReplaceEntry | RemoveEntry):
         return False
@@ -312,7 +302,7 @@ def _repeats(operation: AddEntry | ReplaceEntry | RemoveEntry, texts: Iterable[T
     if isinstance(operation, RemoveEntry):
         return False
     target = _target(operation)
-    return any(told.text == operation.content and agree(told.target, target) for told in texts)
+    return any(told.text == operation.content and target in {None, told.target} for told in texts)
 
 
 def _selects(selector: Selector, texts: Iterable[Told]) -> bool:
@@ -321,7 +311,7 @@ def _selects(selector: Selector, texts: Iterable[Told]) -> bool:
         case ById():
             return False
         case ByContent():
-            return any(told.text == selector.content and agree(told.target, selector.target) for told in texts)
+            return any(told.text == selector.content and told.target is selector.target for told in texts)
         case BySubstring():
             return any(told.target is selector.target and selector.text in told.text for told in texts)
         case _:

@@ -19,11 +19,10 @@ from hermes_memory.domain.erasure import (
     WholeSession,
     WholeSubject,
     WholeTheme,
-    agree,
     concerns,
 )
 from hermes_memory.domain.history import Change
-from hermes_memory.domain.model import SUBJECT_BYTES, Entry, Row, RowId, SessionId, Subject, Theme
+from hermes_memory.domain.model import SUBJECT_BYTES, Entry, Row, RowId, SessionId, Subject, Target, Theme
 from hermes_memory.domain.operations import RecordDelegation
 from hermes_memory.ports.erasure import Erased
 
@@ -80,10 +79,7 @@ class InMemoryEraser:
         """Return what the one entry says and said; see `Eraser.texts`."""
         if not isinstance(erasure, OneEntry):
             return frozenset()
-        entry = self._records.entries.get(erasure.row)
-        now = [_told(entry, entry.content)] if entry else []
-        changes = [change for change in self._records.history if change.row == erasure.row and not change.erased]
-        return frozenset((*now, *(_told(change, text) for change in changes for text in _texts(change))))
+        return frozenset(self._texts(erasure.row))
 
     async def settle(self, timeout: float) -> bool:
         """Nothing is under way; see `Eraser.settle`."""
@@ -134,32 +130,27 @@ class InMemoryEraser:
 
     def _telling(self, row: RowId) -> set[RowId]:
         """Return the other memories whose history tells a text of this one, of the same theme, subject and target."""
+        texts = self._texts(row)
         told = [change for change in self._records.history if not change.erased]
+        return {change.row for change in told if change.merged_into == row or texts & _told(change)}
+
+    def _texts(self, row: RowId) -> set[Told]:
         entry = self._records.entries.get(row)
-        texts = {_told(entry, entry.content)} if entry else set()
-        texts |= {_told(change, text) for change in told if change.row == row for text in _texts(change)}
-        return {
-            change.row
-            for change in told
-            if change.merged_into == row
-            or any(_same(_told(change, text), other) for text in _texts(change) for other in texts)
-        }
+        texts = {_text(entry, entry.target, entry.content)} if entry else set()
+        return texts.union(*(_told(change) for change in self._records.history if change.row == row))
 
     def _delegations(self, erasure: Erasure) -> Sequence[RecordDelegation]:
         return [each for each in self._records.delegations if concerns(erasure, each)]
 
 
-def _told(of: Entry | Change, text: str) -> Told:
-    return Told(theme=of.theme, subject=of.subject, target=of.target, text=text)
+def _told(change: Change) -> set[Told]:
+    """Return the texts that a change tells; none of what was said, nor of what was erased."""
+    texts = (text for text in (change.before, change.after) if text is not None)
+    return {_text(change, change.target, text) for text in texts if change.target is not None}
 
 
-def _same(one: Told, other: Told) -> bool:
-    """Tell whether two texts are the same in what may be one place."""
-    return agree(one.target, other.target) and one == replace(other, target=one.target)
-
-
-def _texts(change: Change) -> set[str]:
-    return {text for text in (change.before, change.after) if text is not None}
+def _text(of: Entry | Change, target: Target, text: str) -> Told:
+    return Told(theme=of.theme, subject=of.subject, target=target, text=text)
 
 
 def _names(erasure: Erasure, theme: Theme, subject: Subject | None, session: SessionId | None) -> bool:

@@ -14,7 +14,6 @@ from hermes_memory.adapters.postgres import erasure_statements as sql
 from hermes_memory.adapters.postgres.administrator import Administrator, Isolation
 from hermes_memory.adapters.postgres.erasure_counts import count_all, owner_of, prove, prove_statistics
 from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values, conditions
-from hermes_memory.adapters.postgres.history import SAID
 from hermes_memory.adapters.postgres.rows import subject_of
 from hermes_memory.domain.erasure import Erasure, OneEntry, Proof, Told, WholeSubject
 from hermes_memory.domain.model import Subject, Target, Theme
@@ -53,7 +52,7 @@ def _told(record: Record) -> Told:
     return Told(
         theme=Theme(record["agent_identity"]),
         subject=subject_of(record),
-        target=None if record["target"] == SAID else Target(record["target"]),
+        target=Target(record["target"]),
         text=record["text"],
     )
 

@@ -41,8 +41,7 @@ LINKS: Final[LiteralString] = """
 select h.*, h.metadata::text as metadata_text from hermes_memory.history h where h.agent_identity = $1"""
 # The newest change of a memory tells what it is and by whom it was written; of two at one moment either does. Of one
 # that was erased nothing is told, and it stands if the record of that erasure says so, which the chain binds. Where a
-# theme came back, a change stands beside what was left of it and tells alone. Where an import finds the text in another
-# memory already, that one stands for the one that the history is about.
+# theme came back, a change stands beside what was left of it and tells alone.
 STRAYING: Final[LiteralString] = """
 with told as (
   select h.row_id, h.subject, h.target, h.new_content, h.origin, h.tool, h.session_id, h.operation, h.at, h.said_at,
@@ -69,12 +68,7 @@ compared as (
   select coalesce(k.id, n.row_id) as id, k.id is not null as kept, coalesce(k.whole, true) as whole,
          coalesce(n.erased, false) as erased, coalesce(n.bared, false) as bared, n.row_id is not null as told,
          coalesce(n.stands, false) as stands,
-         case when k.id is not null
-              then n.stands and (n.subject, n.target, n.new_content) = (k.subject, k.target, k.content)
-              else n.stands and exists (
-                   select from hermes_memory.memory_entries e
-                    where e.agent_identity = $1 and e.subject = n.subject and e.target = n.target
-                      and e.content_hash = sha256(convert_to(n.new_content, 'UTF8'))) end as alike,
+         n.stands and (n.subject, n.target, n.new_content) = (k.subject, k.target, k.content) as alike,
          (n.origin, n.tool, n.session_id, n.operation, n.at, n.said_at, coalesce(c.metadata, k.metadata))
            is not distinct from
          (k.origin, k.tool, k.session_id, k.operation, k.updated_at, k.said_at, k.metadata) as stamped
@@ -93,7 +87,7 @@ select j.id, case when not j.kept then 'a memory is gone that no change took awa
                   when not j.alike then 'a memory is not what its last change says'
                   else 'a memory was not written as its last change says' end as what
   from judged j
- where (j.kept and not (j.whole and j.stamped)) or (not j.kept and j.surely and not j.alike)
+ where (j.kept and not (j.whole and j.stamped)) or (not j.kept and j.surely)
  order by 1"""
 # Each text that a change found was made by another change of the memory. Nothing is told before one that added it, nor
 # of what the first one found that is left since its history was erased. Sorted and not joined: the history of one theme
