@@ -48,7 +48,7 @@ LINES = sorted(
 )
 FORMS = [
     "{}", "- {}", "* {}", "• {}", "– {}", "+ {}", "1. {}", "12) {}", "(3) {}", "a) {}", "> {}", "> - {}", "- [ ] {}",
-    "- [x] {}", "| {} |", "({})", "[{}]", "**{}**", "*{}*", "- {}.", "## {}",
+    "- [x] {}", "| {} |", "({})", "[{}]", "**{}**", "*{}*", "- {}.", "## {}", "→ {}", "🔹 {}", "\\- {}",
 ]  # fmt: skip
 WORDS = re.compile(r"\w+")
 SENTENCES = [
@@ -131,6 +131,7 @@ REMARKS = [
     "{} (wrong, it is the 12th)",
     "{}, but it moved to June",
     "{} => it is on the 12th",
+    "{}; it is on the 12th",
     "{} — that is wrong, not May",
     "{}: was moved to the 12th",
     "Please forget this now: {}",
@@ -141,7 +142,7 @@ REMARKS = [
     "- {} was wrong\n- it is the 12th",
     'Where {} says so, take "12 May" and "noon" for it',
 ]
-ABOUT_BARE = [each for each in REMARKS if each.startswith(("{}.", "{} (", "{}, b", "{} =", "{} —", "> ", "| "))]
+ABOUT_BARE = [each for each in REMARKS if each.startswith(("{}.", "{};", "{} (", "{}, b", "{} =", "{} —", "> ", "| "))]
 
 
 @pytest.mark.parametrize("remark", REMARKS)
@@ -167,7 +168,9 @@ def test_a_memory_in_quotes_that_are_around_its_label_too_is_known() -> None:
         assert without_recalled(text) == f"Your {before} {behind} is wrong, it is June"
 
 
-@pytest.mark.parametrize("below", ["“Launch on 9 May”", '"Launch on 9 May"', "> Launch on 9 May", "> «9 May»"])
+@pytest.mark.parametrize(
+    "below", ["“Launch on 9 May”", '"Launch on 9 May"', "> Launch on 9 May", "> «9 May»", "  - “9 May”"]
+)
 @pytest.mark.parametrize("label", ["{}:", "**{}:**", "- {}:  "])
 def test_a_memory_below_its_label_is_known(label: str, below: str) -> None:
     echo = f"{label.format('2024-06-01 entry (memory), from user')}\n{below}"

@@ -16,7 +16,7 @@ from hermes_memory.domain.model import Origin, Role, Target
 from hermes_memory.domain.rendering import LABEL_SIGNS, UNVERIFIED, WARNING
 
 _BULLET: Final = (
-    r"(?:^[ \t>*+|#]{0,8}|[ \t]⏎[ \t]\\?)(?:\(?[0-9A-Za-z]{1,3}[.)][ \t]{1,4})?(?:[-•*+–—‣▪◦][ \t]{1,4})?"
+    r"(?:^[^\w\n\"'“„«»‹‘‚「`(\[]{0,12}|[ \t]⏎[ \t]\\?)(?:\(?[0-9A-Za-z]{1,3}[.)][ \t]{1,4})?(?:[-•*+–—‣▪◦][ \t]{1,4})?"
     r"(?:\[[ xX]?\][ \t]{1,4})?"
 )
 """What lists, tables and quotations put before a line, also before one that is shown as a part of another."""
@@ -28,7 +28,7 @@ _NAME: Final = rf"[^\n“”{re.escape(LABEL_SIGNS)}]{{1,200}}"
 _OWN_LABEL: Final = (
     rf"{_DAY}{_MARKS}(?: [0-9]{{2}}:[0-9]{{2}}{_MARKS} turn, (?:{_NAME} \((?:{_ROLES})\)|{_ROLES})"
     rf"| entry \((?:{_TARGETS})\), from (?:{'|'.join(Origin)}))"
-    rf"(?:, theme {_NAME})?(?:, {UNVERIFIED})?(?:, quoted; {WARNING})?{_MARKS}:{_MARKS}"
+    rf"(?:, theme {_NAME})?(?:, {re.escape(UNVERIFIED)})?(?:, quoted; {re.escape(WARNING)})?{_MARKS}:{_MARKS}"
 )
 """Ours to the letter: it needs no particular quotes behind it."""
 _LIKE_OURS: Final = (
@@ -46,11 +46,12 @@ _QUOTES: Final = {
 _AROUND: Final = {**_QUOTES, "(": ")", "[": "]"}
 _EITHER: Final = {before: re.compile(f"[{re.escape(before + behind)}]") for before, behind in _AROUND.items()}
 _BELOW: Final = re.compile(
-    rf"(?P<label>{_OWN_LABEL})[ \t]{{0,8}}\n[ \t]{{0,8}}(?:>[ \t>]{{0,8}}|(?=[{re.escape(''.join(_QUOTES))}]))"
+    rf"(?P<label>{_OWN_LABEL})[ \t]{{0,8}}\n[ \t]{{0,8}}(?:[-*•][ \t]{{1,4}})?"
+    rf"(?:>[ \t>]{{0,8}}|(?=[{re.escape(''.join(_QUOTES))}]))"
 )
 """A label with what it quotes on the next line."""
 _REMARK: Final = re.compile(
-    r"(?<=[.!?])[ \t]|(?<=[。！？])|[ \t](?=\(|(?:[—–|→]|-{1,2}>?|=>)[ \t])"
+    r"(?<=[.!?;])[ \t]|(?<=[。！？])|[ \t](?=\(|(?:[—–|→]|-{1,2}>?|=>)[ \t])"
     r"|(?=, (?:but|aber|pero|mas|mais|ma|maar|men) )"
 )
 """Where, without quotes, a remark of the one who quotes may begin."""
