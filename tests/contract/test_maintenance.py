@@ -309,6 +309,7 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
     database: Installation,
 ) -> None:
     first, once, names = stamp(of(OLD)), Caller(theme=OLD, session=SessionId("once")), ("bare", "changed", "gone")
+    twice = Caller(theme=OLD, session=SessionId("twice"))
     async with database.store() as store:
         await store.delivery.apply([replaced(add("there"), stamp=replaced(first, caller=of(NEW)))])
         await store.delivery.apply(world(OLD))
@@ -316,6 +317,8 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
             [
                 replaced(add("here", of(OLD)), stamp=first),
                 *(add(f"{name} in talk", once) for name in names),
+                add("said twice", twice),
+                replace(by_content("said twice"), "said since", of(OLD)),
                 *(replace(by_content(f"{name} in talk"), f"{name} since", of(OLD)) for name in names),
             ]
         )
@@ -332,6 +335,8 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
             await work.begin()
             while (step := await work.step()).more:
                 assert not step.counts.get("changes") or await flaws(database) == []
+        async with administrator(database.admin_dsn) as opened:
+            await PostgresEraser(opened).erase(WholeSession(session=SessionId("twice")))
         for source, target in ((OLD, NEW), (NEW, OLD), (OLD, NEW)):
             await foretold_and_done(database, partial(Remapping, Remap(source=source, target=target), rows=2))
             await PostgresSeals(store.pool).seal(1_000)
@@ -354,7 +359,7 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
 
     assert [(change.after, change.reason) for change in stood][:1] == [("there", "remap")]
     assert sorted(entry.content for entry in entries) == ["changed again", "final", "launch on 3 May", "there"]
-    assert bare == [None]
+    assert bare == [None, None]
     assert moved_on == []
     assert [flaw.what for flaw in forged] == ["a memory is not what its last change says"]
 
