@@ -23,7 +23,8 @@ class Decided:
     """When it was decided to take a memory's last change back: none that came later is meant.
 
     Attributes:
-        at: The time, by the clock of the store. Those of hosts disagree, and what waits in a spool comes late.
+        at: The time, by the clock of the store. Those of hosts disagree, and what waits in a spool comes late. What
+            was being stored then, and is seen only later, counts as there.
         own: What the home itself had accepted by then to change or forget, and was on its way.
     """
 
