@@ -85,7 +85,8 @@ async def test_names_and_reasons_of_a_file_are_cleaned_cut_and_without_secrets()
 
 async def test_the_record_of_an_erasure_names_all_memories_that_stayed_as_in_the_file() -> None:
     named = " ".join(["2", "ab" * 32, *(str(UUID(int=number)) for number in range(2_000))])
-    erased = replace(CHANGE, change="erased", target="", reason=named, **dict.fromkeys(TAKEN - {"reason"}))
+    bare: dict[str, Any] = dict.fromkeys(TAKEN)
+    erased = replace(CHANGE, **{**bare, "change": "erased", "target": "", "reason": named})
     done, kept = await imported([erased])
 
     assert [each.reason for each in kept if isinstance(each, ArchivedChange)] == [named]

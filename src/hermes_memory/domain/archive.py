@@ -14,7 +14,7 @@ from hermes_memory.domain.model import NO_METADATA, SINKS, SUBJECT_BYTES, Metada
 from hermes_memory.domain.themes import canonical_theme, is_reserved
 
 FORMAT_VERSION: Final = 1
-SAID: Final = "turn"
+SAID_TARGET: Final = "turn"
 """In the place of a target, of what was said in a conversation."""
 
 
@@ -257,7 +257,7 @@ def check_change(change: ArchivedChange) -> None:
         empty = TAKEN - {"reason"}
     elif change.erasure is not None:
         empty = TAKEN
-    elif change.target == SAID:
+    elif change.target == SAID_TARGET:
         empty = {"before", "after"}
     if filled := sorted(name for name in empty if getattr(change, name) is not None):
         raise InvalidInput(f"the field '{filled[0]}' tells something where nothing is told any more", field=filled[0])

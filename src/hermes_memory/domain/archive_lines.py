@@ -11,7 +11,15 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from hermes_memory.domain.archive import KINDS, SAID, Archived, ArchivedChange, archived_kind, check_change, check_owner
+from hermes_memory.domain.archive import (
+    KINDS,
+    SAID_TARGET,
+    Archived,
+    ArchivedChange,
+    archived_kind,
+    check_change,
+    check_owner,
+)
 from hermes_memory.domain.chain import ERASED
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.forgotten import MARK_BYTES
@@ -180,7 +188,7 @@ TARGET: Final = _one_of({str(each.value) for each in Target})
 ORIGIN: Final = _one_of({str(each.value) for each in Origin})
 ROLE: Final = _one_of({str(each.value) for each in Role})
 CHANGE: Final = _one_of({*(str(each.value) for each in ChangeKind), ERASED})
-CHANGED: Final = _one_of({*(str(each.value) for each in Target), SAID, ""})
+CHANGED: Final = _one_of({*(str(each.value) for each in Target), SAID_TARGET, ""})
 
 _OWNER: Final = {"theme": FILLED, "subject": _or_none(HASH)}
 FIELDS: Final[Mapping[str, Mapping[str, _Codec]]] = {

@@ -11,7 +11,7 @@ from uuid import uuid5
 
 from hermes_memory.adapters.postgres.pool import Transaction
 from hermes_memory.adapters.postgres.rows import columns_in_parts, json_text
-from hermes_memory.domain.archive import SAID
+from hermes_memory.domain.archive import SAID_TARGET
 from hermes_memory.domain.history import ChangeKind
 from hermes_memory.domain.model import Metadata, RowId, SessionId, Target
 from hermes_memory.domain.operations import Stamp
@@ -71,7 +71,7 @@ def _row(change: Change) -> tuple[object, ...]:
     stamp = change.stamp
     return (
         *(uuid5(stamp.operation, f"history {change.row}"), change.row, stamp.operation),
-        *(str(change.what), str(change.target or SAID), change.old, change.new),
+        *(str(change.what), str(change.target or SAID_TARGET), change.old, change.new),
         *(str(stamp.origin), stamp.tool, change.session or stamp.caller.session, stamp.reason),
         *(stamp.accepted_at, change.said_at, None if change.metadata is None else json_text(change.metadata)),
         *(change.merged_into, secrets.token_bytes(SALT_BYTES)),

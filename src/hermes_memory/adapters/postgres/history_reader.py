@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, assert_never
 
-from hermes_memory.adapters.postgres import history
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.rows import own_subjects, persons, turn_of, utc
+from hermes_memory.domain.archive import SAID_TARGET
 from hermes_memory.domain.history import Change, ChangeKind, said
 from hermes_memory.domain.model import (
     NO_METADATA,
@@ -205,7 +205,7 @@ def _change(record: Record) -> Change:
         subject=Subject(subject) if subject else None,
         row=RowId(record["row_id"]),
         kind=ChangeKind(record["change"]),
-        target=None if record["target"] == history.SAID else Target(record["target"]),
+        target=None if record["target"] == SAID_TARGET else Target(record["target"]),
         before=record["old_content"],
         after=record["new_content"],
         origin=Origin(record["origin"]),
