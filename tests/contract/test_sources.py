@@ -147,7 +147,7 @@ async def test_a_row_whose_metadata_cannot_be_read_is_named_and_the_others_are_r
     name = server.unique_name("source")
     dsn = await server.create_database(name)
     await run(dsn, f"{FIRST_RELEASES};{SINCE_0_4}")
-    deep, long = "repeat('[', 3000) || repeat(']', 3000)", "repeat('9', 5000)"
+    deep, long = "repeat('[', 12000) || repeat(']', 12000)", "repeat('9', 5000)"
     await run(dsn, f"update memory_entries set metadata = ({deep})::jsonb where id = 1")
     await run(dsn, f"update conversations set metadata = ({long})::jsonb where id = 2")
     await run(dsn, f"update memory_agent_edges set attrs = ({deep})::jsonb where id = 1")
