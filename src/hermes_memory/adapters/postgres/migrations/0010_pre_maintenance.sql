@@ -125,8 +125,8 @@ begin
 end $$;
 
 -- Lets the history of memories that move say in the other theme as well that parts of it were erased, and which. Where
--- a change was left there by an earlier move, and all of the history was erased since, it is said under another id: what
--- was left is on record as moved, and says of no memory that it stands.
+-- a change was left there by an earlier move, and all of the history was erased since, it is said under another id:
+-- what was left is on record as moved, and says of no memory that it stands.
 create function hermes_memory.carry_erasures(from_theme text, to_theme text, rows uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
