@@ -15,11 +15,12 @@ from typing import Final
 
 import pytest
 
+from hermes_memory.cli.exits import ERROR, exit_for
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes import config_schema, secrets_file
 from hermes_memory.hermes import install as installing
 from hermes_memory.hermes.config_schema import save_config
-from hermes_memory.hermes.directory_lock import alone_in
+from hermes_memory.hermes.directory_lock import DirectoryBusy, alone_in
 from hermes_memory.hermes.files import write_atomically
 from hermes_memory.hermes.install import complete, install, preload_directory, remove, shim_directory
 from hermes_memory.hermes.secrets_file import keep_secrets
@@ -207,11 +208,12 @@ def test_whoever_waits_in_vain_is_told_and_has_changed_nothing(
 
     with (
         alone_in(tmp_path),
-        pytest.raises(ConfigurationError, match="another process keeps it locked; try again") as told,
+        pytest.raises(DirectoryBusy, match="another process keeps it locked; try again") as told,
     ):
         change(tmp_path)
 
     assert str(tmp_path) in str(told.value)
+    assert exit_for(told.value) == ERROR
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 

@@ -67,7 +67,7 @@ def save_config(values: Mapping[str, Any], home: Path) -> None:
     Raises:
         RefusedValue: A key is unknown, secret or out of range, the values do not go together, or the file there is not
             a JSON object.
-        ConfigurationError: Another process keeps the directory to itself. The file is untouched.
+        DirectoryBusy: Another process keeps the directory to itself. The file is untouched.
         OSError: The file cannot be written. The old one is untouched.
     """
     require_together(values, home)  # before a home is made for what is refused

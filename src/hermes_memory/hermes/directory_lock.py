@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from hermes_memory.adapters.brief_lock import lock_briefly
-from hermes_memory.domain.errors import ConfigurationError
+from hermes_memory.domain.errors import HermesMemoryError
 
 logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 10.0
 """Seconds to wait for others. Each of them needs a few hundredths of one."""
+
+
+class DirectoryBusy(HermesMemoryError):
+    """Another process keeps a directory to itself all the time, and nothing was changed. Try again."""
 
 
 @contextmanager
@@ -34,7 +38,7 @@ def alone_in(directory: Path, *, patience: float = PATIENCE) -> Iterator[None]:
         patience: Seconds to wait for others.
 
     Raises:
-        ConfigurationError: Somebody else was there all the time. The block did not run.
+        DirectoryBusy: Somebody else was there all the time. The block did not run.
     """
     descriptor = _locked(directory, patience)
     try:
@@ -55,7 +59,7 @@ def _locked(directory: Path, patience: float) -> int | None:
         if descriptor is not None:
             os.close(descriptor)
         if isinstance(error, TimeoutError):
-            raise ConfigurationError(f"cannot change {directory}: {error.strerror}; try again") from error
+            raise DirectoryBusy(f"cannot change {directory}: {error.strerror}; try again") from error
         logger.warning(
             "a directory cannot be locked: what several processes change in it at once may get lost",
             extra={"action": "home.unlocked", "cause": type(error).__name__},

@@ -118,8 +118,9 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
         timeout: Seconds the check may take.
 
     Raises:
-        ConfigurationError: A place is taken by something that is not ours, is a symbolic link, or cannot be written,
-            or another process keeps the home to itself. Nothing was changed in the first two cases and the last.
+        ConfigurationError: A place is taken by something that is not ours, is a symbolic link, or cannot be written.
+            Nothing was changed in the first two cases.
+        DirectoryBusy: Another process keeps the home to itself. Nothing was changed.
     """
     shim, preload = both = parcels(home)
     try:
@@ -147,8 +148,8 @@ def complete(home: Path) -> None:
     """Write the preload beside a shim that was put there otherwise. Without a shim there is nothing to complete.
 
     Raises:
-        ConfigurationError: Its place is taken by something that is not ours, is a symbolic link, or cannot be written,
-            or another process keeps the home to itself.
+        ConfigurationError: Its place is taken by something that is not ours, is a symbolic link, or cannot be written.
+        DirectoryBusy: Another process keeps the home to itself. Nothing was changed.
     """
     shim, preload = parcels(home)
     try:
@@ -180,8 +181,9 @@ def remove(home: Path, *, force: bool = False) -> RemovalResult:
         force: Move a directory aside as a whole when it is not ours or holds files that are not ours.
 
     Raises:
-        ConfigurationError: A directory is not ours, holds other files, is a symbolic link, or cannot be changed,
-            or another process keeps the home to itself. Nothing was changed in the first three cases and the last.
+        ConfigurationError: A directory is not ours, holds other files, is a symbolic link, or cannot be changed.
+            Nothing was changed in the first three cases.
+        DirectoryBusy: Another process keeps the home to itself. Nothing was changed.
     """
     try:
         if not _present(home):

@@ -48,7 +48,7 @@ def keep_secrets(home: Path, secrets: Mapping[str, str | None]) -> None:
 
     Raises:
         RefusedValue: A value cannot be kept there, or the file is no UTF-8 text. Nothing was written.
-        ConfigurationError: Another process keeps the directory to itself. Nothing was written.
+        DirectoryBusy: Another process keeps the directory to itself. Nothing was written.
         OSError: The file cannot be written.
     """
     for variable, value in secrets.items():

@@ -78,7 +78,7 @@ def set_up(home: Path, given: Mapping[str, str], terminal: Terminal | None, *, o
     Raises:
         RefusedValue: An answer cannot be used, and nobody can be asked again or answers anything else. Nothing was
             written, but for what `keep` says.
-        ConfigurationError: Another process keeps the home to itself.
+        DirectoryBusy: Another process keeps the home to itself.
         OSError: A file cannot be written.
     """
     check(given)
@@ -105,7 +105,7 @@ def keep(home: Path, answers: Mapping[str, str]) -> Kept:
     Raises:
         RefusedValue: An answer cannot be used, or not together with the others. Nothing was written, but for `.env`
             where another process has changed the settings since the check.
-        ConfigurationError: Another process keeps the home to itself.
+        DirectoryBusy: Another process keeps the home to itself.
         OSError: A file cannot be written.
     """
     check(answers)

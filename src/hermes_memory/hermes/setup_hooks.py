@@ -51,6 +51,7 @@ class SetupHooks(HostProvider):
 
         Raises:
             ConfigurationError: A value is not usable; the host's set-up shows the message.
+            DirectoryBusy: Another process keeps the home to itself; it may be tried again.
         """
         config_schema.save_config(values, Path(hermes_home))
 
