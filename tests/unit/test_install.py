@@ -15,6 +15,7 @@ import yaml
 
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes import install as installing
+from hermes_memory.hermes.files import write_atomically
 from hermes_memory.hermes.install import (
     DISTRIBUTION,
     PLUGIN_NAME,
@@ -39,6 +40,10 @@ MARKER_CHARS = 8192
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the fresh interpreter, which takes a while, where only files matter."""
     monkeypatch.setattr(installing, "verify", lambda directory, **_: (None, ()))
+
+
+def _killed(*_: object) -> None:
+    raise OSError("killed")
 
 
 def _snapshot(directory: Path) -> dict[str, str]:
@@ -299,12 +304,32 @@ def test_a_shim_with_files_of_the_user_is_not_removed(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("change", [install, remove])
-def test_what_a_killed_upgrade_left_in_the_shim_is_ours(tmp_path: Path, change: Callable[[Path], object]) -> None:
-    left = install(tmp_path).path / ".cli.py.k3x_9q2a"
-    left.touch()
+def test_what_a_killed_upgrade_left_in_the_shim_is_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    shim = install(tmp_path).path
+    before = set(shim.iterdir())
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "replace", _killed)
+        killed.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(OSError, match="killed"):
+            write_atomically(shim / "cli.py", "half of")
+    (left,) = set(shim.iterdir()) - before
     change(tmp_path)
 
     assert not left.exists()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_copy_that_somebody_keeps_of_one_of_our_files_is_not_removed(tmp_path: Path) -> None:
+    copies = [install(tmp_path).path / f".{name}" for name in ("plugin.yaml.disabled", "cli.py.k3x_9q2a")]
+    for copy in copies:
+        copy.write_text("mine")
+    install(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"also holds \.cli\.py\.k3x_9q2a, \.plugin\.yaml\.disabled"):
+        remove(tmp_path)
+
+    assert [copy.read_text() for copy in copies] == ["mine", "mine"]
 
 
 def test_whoever_removes_while_an_install_is_checked_breaks_nothing(

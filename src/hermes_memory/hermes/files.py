@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 BUFFER_BYTES: Final = 1 << 16
+DRAFT: Final = ".draft"
+"""What the name of a file ends with that is to take the place of another: nobody's own copy beside that ends so."""
 _NAME_KEPT: Final = 50
 """Characters of a name that a file beside it begins with: the longest name has no room for more."""
 
@@ -40,7 +42,7 @@ def writing_atomically(path: Path, *, mode: int) -> Iterator[BinaryIO]:
         OSError: As `write_atomically`. The old file is untouched, as it is when the block raises anything.
     """
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:_NAME_KEPT]}.", dir=path.parent)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:_NAME_KEPT]}.", suffix=DRAFT, dir=path.parent)
     except OSError as error:
         # Nobody knows the file beside it by its name.
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -13,7 +13,7 @@ import yaml
 
 from hermes_memory.adapters.modes import is_open_to_writers, keep_writers_out, make_readable
 from hermes_memory.domain.errors import ConfigurationError
-from hermes_memory.hermes.files import write_atomically
+from hermes_memory.hermes.files import DRAFT, write_atomically
 from hermes_memory.hermes.interpreters import DISTRIBUTION
 
 
@@ -143,7 +143,7 @@ class Parcel:
 
     def _abandoned(self) -> list[Path]:
         """Return what somebody who was killed while writing one of our files has left of it."""
-        return [path for name in self.files for path in self.directory.glob(f".{name}.????????")]
+        return [path for name in self.files for path in self.directory.glob(f".{name}.????????{DRAFT}")]
 
     def _contents(self) -> Iterator[tuple[Path, str]]:
         for name in self.files:
