@@ -11,7 +11,7 @@ import pytest
 from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL
 from hermes_memory.application.reembed import Reembedded
 from hermes_memory.cli import reembed
-from hermes_memory.cli.embedder_lines import configuring, configuring_lines, configuring_model, in_home
+from hermes_memory.cli.embedder_lines import configuring, configuring_lines, configuring_model
 from hermes_memory.ports.generations import GenerationStanding
 from hermes_memory.settings import Settings
 
@@ -40,7 +40,8 @@ SET_UP = "hermes-memory setup --yes"
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Settings:
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
     return Settings(home=tmp_path, embedder="local")
 
 
@@ -49,7 +50,7 @@ def test_another_length_of_parts_is_configured_and_needs_no_restart(local: Setti
     command = configuring(local, longer)
 
     assert command == f"{SET_UP} --set embed_part_tokens=96"
-    assert configuring_lines(command)[0] == "next: in the home of every agent, which needs no restart:"
+    assert configuring_lines(command)[0] == "next: in this home, without a restart:"
     assert configuring_model(local, LOCAL_MODEL, LOCAL_DIMENSION, 96) == command
     assert configuring_model(longer, LOCAL_MODEL, LOCAL_DIMENSION, 64) == f"{SET_UP} --set embed_part_tokens=64"
     assert [configuring_model(longer, LOCAL_MODEL, LOCAL_DIMENSION, kept) for kept in (96, None)] == [None, None]
@@ -61,20 +62,28 @@ def test_no_length_is_configured_that_comes_with_the_embedder(local: Settings, t
 
     assert away == f"{SET_UP} --embedder auto --embed-url http://127.0.0.1:8080 --embed-model one --embed-dim 8"
     assert back == f"{SET_UP} --embedder local"
-    assert "restart the agent, which until then finds by words" in configuring_lines(back)[0]
+    assert "restart its agents, which until then find by words" in configuring_lines(back)[0]
 
 
-def test_a_command_for_every_home_names_none_unless_it_is_said_of_one(local: Settings, tmp_path: Path) -> None:
-    command = configuring(local, Settings(home=tmp_path, **ENDPOINT))
+@pytest.mark.usefixtures("local")
+def test_a_command_changes_the_home_it_is_said_of_and_the_others_are_named_without_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = Settings(home=Path("my home"), embedder="local")
+    wanted = Settings(home=named.home, **ENDPOINT)
+    commands = [configuring(named, wanted), configuring_model(wanted, LOCAL_MODEL, LOCAL_DIMENSION, None)]
 
-    assert command
-    assert "--hermes-home" not in command
-    assert shlex.split(in_home(command, tmp_path / "my home"))[-2:] == ["--hermes-home", str(tmp_path / "my home")]
+    for command in commands:
+        lines = configuring_lines(command)
+        assert shlex.split(lines[1])[-2:] == ["--hermes-home", str(tmp_path / "my home")]
+        assert lines[2] == "and alike in the home of every other agent"
 
 
 @pytest.mark.parametrize("switched", [True, False])
-def test_where_this_home_has_the_new_model_already_the_other_homes_are_named(switched: bool) -> None:
+def test_where_this_home_has_the_new_model_already_the_other_homes_are_named(tmp_path: Path, switched: bool) -> None:
     done = Reembedded(standing=STANDING, embedded=1, former=1, switched=switched, refused=None, seconds=1.0)
-    said = "\n".join(reembed._lines(done, None))
+    said = "\n".join(reembed._lines(done, None, tmp_path))
 
     assert ("next: configure every other home alike, and restart the agents" in said) is switched
+    assert (f"to go back: hermes-memory reembed --switch-back --hermes-home {tmp_path}" in said) is switched

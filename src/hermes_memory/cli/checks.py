@@ -11,7 +11,7 @@ from hermes_memory.application.memory import Memory
 from hermes_memory.application.status import NO_GENERATION, Status
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.opening import open_memory
-from hermes_memory.cli.embedder_lines import configuring_model, in_home
+from hermes_memory.cli.embedder_lines import configuring_model
 from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.cli.generation_lines import advice_on, standing_line
 from hermes_memory.cli.history_checks import history_finding
@@ -125,7 +125,7 @@ def _vectors(status: Status, settings: Settings) -> Finding:
         message = status.embedder_problem
         stored = status.generation
         if stored and (command := configuring_model(settings, stored.model, stored.dimension, stored.part_tokens)):
-            message = f"{message}. The stored one is configured by `{in_home(command, settings.home)}`"
+            message = f"{message}. The stored one is configured by `{command}`"
         return Finding(check="vectors", level=Level.ERROR, message=message)
     if status.generation is None:
         return _warning("vectors", NO_GENERATION)

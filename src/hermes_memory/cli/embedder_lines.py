@@ -26,7 +26,10 @@ def own_embedder(model: str | None) -> str | None:
 
 
 def configuring(configured: Settings, wanted: Settings) -> str | None:
-    """Return the command by which a home uses another's embedder and length of parts, None where it does."""
+    """Return the command by which a home uses another's embedder and length of parts, None where it does.
+
+    It names the home where that is not the default one, as that of `configuring_model` does.
+    """
     keys = () if wanted.embedder in OWN_EMBEDDERS else ENDPOINT_SETTINGS
     named = {key: getattr(wanted, key) for key in ("embedder", *keys)}
     return _command(configured, named, _part_tokens(wanted, wanted.embedder))
@@ -49,20 +52,18 @@ def configuring_model(configured: Settings, model: str, dimension: int, part_tok
 
 
 def in_home(command: str, home: Path) -> str:
-    """Return a command that goes with the home it is run in as one for this home, wherever it is run."""
-    return command if home == default_home() else f"{command} --hermes-home {shlex.quote(str(home))}"
+    """Return a command that goes with the default home as one for this home."""
+    absolute = home.absolute()
+    return command if absolute == default_home().absolute() else f"{command} --hermes-home {shlex.quote(str(absolute))}"
 
 
 def configuring_lines(command: str | None) -> Sequence[str]:
     """Return what is left to do once other vectors are in use."""
     if command is None:
         return ["next: configure every other home alike, and restart the agents that have another model"]
-    if _EMBEDDER not in shlex.split(command):
-        return ["next: in the home of every agent, which needs no restart:", f"  {command}"]
-    return [
-        "next: in the home of every agent, and then restart the agent, which until then finds by words alone:",
-        f"  {command}",
-    ]
+    restart = _EMBEDDER in shlex.split(command)
+    then = "and then restart its agents, which until then find by words alone" if restart else "without a restart"
+    return [f"next: in this home, {then}:", f"  {command}", "and alike in the home of every other agent"]
 
 
 def _command(configured: Settings, wanted: Mapping[str, object], part_tokens: int | None) -> str | None:
@@ -74,7 +75,7 @@ def _command(configured: Settings, wanted: Mapping[str, object], part_tokens: in
             words += [f"--{key.replace('_', '-')}", "" if value is None else str(_shown(key, value))]
     if part_tokens not in {None, _part_tokens(configured, wanted["embedder"])}:
         words += ["--set", f"embed_part_tokens={part_tokens}"]
-    return shlex.join(["hermes-memory", "setup", "--yes", *words]) if words else None
+    return in_home(shlex.join(["hermes-memory", "setup", "--yes", *words]), configured.home) if words else None
 
 
 def _part_tokens(configured: Settings, embedder: object) -> int:

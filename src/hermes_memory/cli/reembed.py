@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -19,7 +20,7 @@ from hermes_memory.cli.common import (
     settings_for,
     whole_number,
 )
-from hermes_memory.cli.embedder_lines import configuring, configuring_lines, own_embedder
+from hermes_memory.cli.embedder_lines import configuring, configuring_lines, in_home, own_embedder
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.cli.generation_acts import operate
 from hermes_memory.cli.generation_lines import standing_line
@@ -89,7 +90,8 @@ def carry_out(given: argparse.Namespace) -> int:
     if other:
         return anyio.run(operate, settings, given, began)
     try:
-        return _tell(anyio.run(_reembed, settings, given), configuring(configured, settings), given)
+        done = anyio.run(_reembed, settings, given)
+        return _tell(done, configuring(configured, settings), configured.home, given)
     except KeyboardInterrupt:
         print(_GOES_ON, file=sys.stderr)
         raise
@@ -150,18 +152,18 @@ async def _reembed(settings: Settings, given: argparse.Namespace) -> Reembedded:
         )
 
 
-def _tell(done: Reembedded, configure: str | None, given: argparse.Namespace) -> int:
+def _tell(done: Reembedded, configure: str | None, home: Path, given: argparse.Namespace) -> int:
     if not done.standing.active:
         configure = None
     if given.as_json:
         print_json({**plain(done), "configure": configure})
     else:
-        for line in _lines(done, configure):
+        for line in _lines(done, configure, home):
             print(line)
     return WORK_REMAINS if done.refused else DONE
 
 
-def _lines(done: Reembedded, configure: str | None) -> Sequence[str]:
+def _lines(done: Reembedded, configure: str | None, home: Path) -> Sequence[str]:
     one = done.standing
     lines = [
         f"{standing_line(one)}",
@@ -176,5 +178,5 @@ def _lines(done: Reembedded, configure: str | None) -> Sequence[str]:
     if done.switched or configure:
         lines += configuring_lines(configure)
     if done.switched:
-        lines.append("to go back: hermes-memory reembed --switch-back")
+        lines.append(f"to go back: {in_home('hermes-memory reembed --switch-back', home)}")
     return lines
