@@ -95,6 +95,7 @@ class InProcess:
         policy: What of a conversation is kept.
         ranking: How candidates become an answer.
         local: The local half of a real home, whose spool, seat and notebooks are taken then.
+        reads_notebooks: Whether the memory is kept in step with the notebooks, as its status tells of them.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class InProcess:
         policy: CapturePolicy | None = None,
         ranking: RankingPolicy | None = None,
         local: LocalHalf | None = None,
+        reads_notebooks: bool = True,
     ) -> None:
         self.embedder = embedder
         self.analyzer = new_analyzer()
@@ -187,9 +189,10 @@ class InProcess:
         self.recall = Recall(
             legs, analyzer=self.analyzer, ranking=ranking or RankingPolicy(), now=utc_now, telemetry=self.telemetry
         )
-        self.memory = Memory(self._services(), subject_for=_subject_for, embeds=embedder is not None)
+        services = self._services(reads_notebooks=reads_notebooks)
+        self.memory = Memory(services, subject_for=_subject_for, embeds=embedder is not None)
 
-    def _services(self) -> Services:
+    def _services(self, *, reads_notebooks: bool = True) -> Services:
         reader = GuardedReader(self.reader, self.store_breaker)
         return Services(
             acceptor=self.acceptor,
@@ -222,6 +225,7 @@ class InProcess:
                 leadership=self.leadership,
                 tally=self.tally,
                 mirror=self.mirror,
+                reads_notebooks=reads_notebooks,
                 health=self.health,
                 store_breaker=self.store_breaker,
                 embed_breaker=self.embed_breaker,

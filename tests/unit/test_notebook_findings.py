@@ -27,8 +27,8 @@ class Unknown(InMemoryNotebooks):
         return replace(found, shared=frozenset(), held=found.shared, problem=self.problem) if self.problem else found
 
 
-def unknown() -> tuple[InProcess, Unknown]:
-    bench = InProcess()
+def unknown(*, reads_notebooks: bool = True) -> tuple[InProcess, Unknown]:
+    bench = InProcess(reads_notebooks=reads_notebooks)
     notebooks = Unknown(bench.notebooks.home)
     notebooks.problem = PROBLEM
     bench.mirror._notebooks = notebooks
@@ -40,7 +40,7 @@ async def test_a_note_that_cannot_be_used_is_named_with_its_remedy_and_no_line_i
     bench, notebooks = unknown()
     status = await bench.memory.status()
     (finding,) = _notebooks(status)
-    shown = [line for line in _lines(status, reads_notebooks=True) if line.startswith("notebooks")]
+    shown = [line for line in _lines(status) if line.startswith("notebooks")]
     notebooks.problem = None
     mended = await bench.memory.status()
 
@@ -51,6 +51,20 @@ async def test_a_note_that_cannot_be_used_is_named_with_its_remedy_and_no_line_i
     assert shown == [f"notebooks  {finding.message}"]
     assert mended.notebook_problem is None
     assert list(_notebooks(mended)) == []
+
+
+async def test_nothing_is_told_of_notebooks_that_are_not_read() -> None:
+    bench, notebooks = unknown(reads_notebooks=False)
+    damaged = await bench.memory.status()
+    notebooks.problem = None
+    notebooks.subject_comes()
+    notebooks.write(Target.MEMORY, "One\n§\nTwo")
+    held = await bench.memory.status()
+
+    assert notebooks.standing().held
+    for status in (damaged, held):
+        assert (status.notebook_problem, status.held_lines) == (None, 0)
+        assert not any(line.startswith("notebooks") for line in _lines(status))
 
 
 async def test_lines_that_are_held_are_a_warning() -> None:

@@ -15,6 +15,7 @@ from hermes_memory.application.health import Health, Trouble
 from hermes_memory.application.mirror import Mirror
 from hermes_memory.application.spool_access import SpoolAccess
 from hermes_memory.domain.errors import DeadlineExceeded, HermesMemoryError
+from hermes_memory.domain.notebook_lines import Standing
 from hermes_memory.ports.embedding import EmbeddingQueue, Generation
 from hermes_memory.ports.generations import GenerationStanding
 from hermes_memory.ports.installation import Installation, StoreInspector
@@ -36,8 +37,9 @@ class Status:
         store_problem: Why not, None when it could.
         rows: Stored rows by kind, empty when the store could not be asked or counting takes too long.
         secrets: Secrets that this home kept out, ever.
-        held_lines: Lines of the notebooks that stay out because nobody told whose they are.
-        notebook_problem: Why it is not known whose any of them are, so that all stay out; None when it is.
+        held_lines: Lines of the notebooks that stay out because nobody told whose they are. 0 where none are read.
+        notebook_problem: Why it is not known whose any of them are, so that all stay out; None when it is, or when
+            the notebooks are not read.
         leads: Whether this process is the one that delivers for its home.
         leader: The process that does, 0 when it is not known which, None when none does.
         delivered, buried: Writes that this process delivered, or set aside, since it opened the memory.
@@ -89,6 +91,7 @@ class StatusReporter:
         leadership: Leadership,
         tally: SecretTally,
         mirror: Mirror,
+        reads_notebooks: bool,
         health: Health,
         store_breaker: Breaker,
         embed_breaker: Breaker,
@@ -101,6 +104,7 @@ class StatusReporter:
         self._leadership = leadership
         self._tally = tally
         self._mirror = mirror
+        self._reads_notebooks = reads_notebooks
         self._health = health
         self._store_breaker = store_breaker
         self._embed_breaker = embed_breaker
@@ -135,7 +139,7 @@ class StatusReporter:
                 generations = await _in_time(self._inspector.generations(), ())
         except HermesMemoryError as error:
             problem = str(error)
-        notebooks = await self._spool.call(self._mirror.standing)
+        notebooks = await self._spool.call(self._mirror.standing) if self._reads_notebooks else Standing()
         return Status(
             at=datetime.now(UTC),
             spool=await self._spool.status(),

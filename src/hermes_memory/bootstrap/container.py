@@ -289,6 +289,7 @@ class Container:
             leadership=local.leadership,
             tally=local.tally,
             mirror=local.mirror,
+            reads_notebooks=settings.reconcile_files,
             health=self.health,
             store_breaker=self.store_breaker,
             embed_breaker=self.embed_breaker,

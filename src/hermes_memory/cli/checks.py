@@ -90,9 +90,8 @@ async def _memory(memory: Memory, settings: Settings, wait: float) -> AsyncItera
     status = await memory.status(unanswered=str(problem) if problem else None)
     for finding in spool_findings(status):
         yield finding
-    if settings.reconcile_files:
-        for finding in _notebooks(status):
-            yield finding
+    for finding in _notebooks(status):
+        yield finding
     if problem is not None:
         down = isinstance(problem, StoreUnavailable)
         yield Finding(check="database", level=Level.ERROR, message=str(problem), down=down)

@@ -41,14 +41,14 @@ def carry_out(given: argparse.Namespace) -> int:
     if given.as_json:
         print_json(status)
     else:
-        for line in _lines(status, reads_notebooks=settings.reconcile_files):
+        for line in _lines(status):
             print(line)
     if status.store_problem:
         return DEPENDENCY_DOWN
     return WORK_REMAINS if status.spool.depth or status.spool.dead else DONE
 
 
-def _lines(status: Status, *, reads_notebooks: bool) -> Iterator[str]:
+def _lines(status: Status) -> Iterator[str]:
     spool = status.spool
     yield f"stored     {', '.join(f'{count:,} {name}' for name, count in status.rows.items()) or 'unknown'}"
     yield (
@@ -57,9 +57,9 @@ def _lines(status: Status, *, reads_notebooks: bool) -> Iterator[str]:
     )
     yield totals_line(spool)
     yield from _secrets(status.secrets)
-    if status.notebook_problem and reads_notebooks:
+    if status.notebook_problem:
         yield f"notebooks  {unknown_line(status.notebook_problem)}"
-    if status.held_lines and reads_notebooks:
+    if status.held_lines:
         yield f"notebooks  {held_line(status.held_lines)}"
     yield f"leader     {leader_line(status.leader, leads=status.leads)}"
     yield f"database   {status.installation.server if status.installation else status.store_problem}"
