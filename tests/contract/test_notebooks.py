@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import pytest
 
-from hermes_memory.adapters import notebook_lines
+from hermes_memory.adapters import notebook_files, notebook_lines
 from hermes_memory.adapters.brief_lock import lock_briefly
 from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
 from hermes_memory.adapters.notebook_files import LINES, MAX_BYTES, NotebookFiles
@@ -165,8 +165,12 @@ class TestNotebookFiles(NotebooksContract):
         assert _another(tmp_path).standing().shared == frozenset()
 
     @pytest.mark.parametrize(
-        ("module", "call", "number"),
-        [(os, "write", errno.ENOSPC), (fcntl, "flock", errno.ENOLCK), (os, "open", errno.EMFILE)],
+        ("module", "call", "number", "remedy"),
+        [
+            (os, "write", errno.ENOSPC, "mend that"),
+            (fcntl, "flock", errno.ENOLCK, "keep the home on a file system that has locks"),
+            (os, "open", errno.EMFILE, "mend that"),
+        ],
         ids=["full disk", "no locks", "no descriptors"],
     )
     @pytest.mark.parametrize("noted_before", [True, False])
@@ -177,6 +181,7 @@ class TestNotebookFiles(NotebooksContract):
         module: ModuleType,
         call: str,
         number: int,
+        remedy: str,
         noted_before: bool,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
@@ -193,7 +198,7 @@ class TestNotebookFiles(NotebooksContract):
         notebooks.subjects_leave()
 
         assert without.held == {"one"}
-        assert str(tmp_path / LINES) in (without.problem or "")
+        assert f"{tmp_path / LINES} cannot be used: {os.strerror(number)}: {remedy}" == without.problem
         assert elsewhere == without.shared == frozenset()
         assert again == [frozenset()] * 2
         assert _another(tmp_path).standing() == Standing(held=frozenset({"one"}))
@@ -232,6 +237,54 @@ class TestNotebookFiles(NotebooksContract):
 
         assert without == frozenset()
         assert notebooks.standing().shared == {"one"}
+
+    def test_a_line_is_held_no_longer_than_another_process_looks(
+        self, tmp_path: Path, notebooks: NotebookFiles
+    ) -> None:
+        notebooks.told(["x"], private=True)
+        self.write(notebooks, Target.MEMORY, "one")
+        with (tmp_path / LINES).open() as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            meanwhile = notebooks.standing()
+
+        assert meanwhile == Standing(held=frozenset({"one"}), passing=True)
+        assert notebooks.standing() == Standing(shared=frozenset({"one"}))
+
+    @pytest.mark.parametrize(
+        ("module", "call", "error"),
+        [
+            (fcntl, "flock", errno.EAGAIN),
+            (fcntl, "flock", errno.ENOLCK),
+            (os, "open", errno.EMFILE),
+            (Path, "read_text", errno.EMFILE),
+        ],
+        ids=["locked", "no locks", "no descriptors", "unreadable notebook"],
+    )
+    @pytest.mark.parametrize("soon", [True, False])
+    def test_what_could_not_be_known_counts_as_changed_once_and_after_a_while(
+        self,
+        notebooks: NotebookFiles,
+        module: object,
+        call: str,
+        error: int,
+        soon: bool,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        notebooks.told(["x"], private=True)
+        self.write(notebooks, Target.MEMORY, "one")
+        before = notebooks.fingerprint()
+        with monkeypatch.context() as failing:
+            if soon:
+                failing.setattr(notebook_files, "LOOK_AGAIN", 0.0)
+            failing.setattr(module, call, _failing(error))
+            notebooks.standing()
+        marks = [notebooks.fingerprint() for _ in range(2)]
+        known = notebooks.standing()
+        marks.append(notebooks.fingerprint())
+
+        assert known == Standing(shared=frozenset({"one"}))
+        assert len(set(marks)) == 1
+        assert (marks[0] != before) is soon
 
     def test_whoever_cannot_come_again_and_again_makes_the_note_no_longer(
         self, tmp_path: Path, notebooks: NotebookFiles
@@ -281,7 +334,7 @@ class TestNotebookFiles(NotebooksContract):
 
         assert shared == frozenset()
         assert "cannot be read or noted" in caplog.text
-        assert "holds no usable key" in (notebooks.standing().problem or "")
+        assert "holds no usable key: restore it from a backup" in (notebooks.standing().problem or "")
 
     def test_an_older_copy_of_the_note_with_a_star_holds_what_it_does_not_know(
         self, tmp_path: Path, notebooks: NotebookFiles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import weakref
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from tests.support.inprocess import GUARD
 from tests.support.inprocess_runtime import InProcessRuntime, binding, eventually
 
+from hermes_memory.adapters import notebook_files
 from hermes_memory.adapters.notebook_files import LINES
 from hermes_memory.domain.errors import SchemaNotApplied, StoreUnavailable
 from hermes_memory.domain.model import Caller, Theme
@@ -137,18 +139,27 @@ def test_a_reconciliation_that_failed_is_made_up_for_by_the_next_look(watched: W
     eventually(lambda: watched.copies() == {"One"})
 
 
-def test_lines_of_which_it_was_not_known_whose_they_are_are_looked_at_again_until_it_is(watched: Watched) -> None:
+@pytest.mark.parametrize("damaged", [True, False], ids=["damaged", "locked"])
+def test_lines_of_which_it_was_not_known_whose_they_are_are_looked_at_again_until_it_is(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, damaged: bool
+) -> None:
+    monkeypatch.setattr(notebook_files, "LOOK_AGAIN", 0.0)
     mirror, note = watched.runtime.local.mirror, watched.home / LINES
     mirror.subject_comes()
     mirror.subjects_leave()
     kept = note.read_bytes()
-    note.write_text("damaged")
-    watched.write("One")
-    before = mirror.fingerprint()
-    watched.look()
-    eventually(lambda: mirror.fingerprint() != before)
-    without = watched.copies()
-    note.write_bytes(kept)
+    with note.open("rb") as other:
+        if damaged:
+            note.write_text("damaged")
+        else:
+            fcntl.flock(other, fcntl.LOCK_EX)
+        watched.write("One")
+        before = mirror.fingerprint()
+        watched.look()
+        eventually(lambda: mirror.fingerprint() != before)
+        without = watched.copies()
+        if damaged:
+            note.write_bytes(kept)
     watched.look()
 
     assert without == set()

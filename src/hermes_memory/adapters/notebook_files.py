@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,8 @@ LINES: Final = Path("hermes-memory", "notebook-lines")
 """Where a home keeps whose the lines of its notebooks are."""
 MAX_BYTES: Final = 4_194_304
 """A notebook larger than this is not the host's doing (it keeps them to a few kilobytes) and is left alone."""
+LOOK_AGAIN: Final = 30.0
+"""Seconds after which what could not be known counts as changed, so that it is looked at again, and not every turn."""
 
 
 class NotebookFiles:
@@ -29,6 +32,8 @@ class NotebookFiles:
         self._lines = FileNotebookLines(home / LINES, self._written)
         self._standing: tuple[object, Standing] | None = None
         self._whole = True
+        self._again: float | None = None
+        self._looks = 0
 
     @property
     def home(self) -> HomeId:
@@ -43,11 +48,17 @@ class NotebookFiles:
                 return None
             return parse(path.read_text(encoding="utf-8", errors="replace"))
         except OSError:
+            self._look_again()
             logger.debug("a notebook cannot be read", extra={"action": "notebook.unreadable", "target": target.value})
             return None
 
     def fingerprint(self) -> str:
-        """Return a value that changes when one of the files does."""
+        """Return a value that changes when one of the files does, or is to be looked at again."""
+        if self._again is not None and time.monotonic() >= self._again:
+            self._looks, self._again = self._looks + 1, None
+        return f"{self._state()}|{self._looks}"
+
+    def _state(self) -> str:
         marks = []
         for target in Target:
             path = self._path(target)
@@ -72,13 +83,20 @@ class NotebookFiles:
 
     def standing(self) -> Standing:
         """Return whose the entries are. What was found in all files is kept until one, or the note of it, changes."""
-        state = self.fingerprint(), self._lines.state()
+        state = self._state(), self._lines.state()
         known = self._standing
         if known is not None and known[0] == state:
             return known[1]
         found = self._lines.standing()
-        self._standing = (state, found) if found.problem is None and self._whole else None
+        passing = found.passing or found.problem is not None
+        self._standing = None if passing or not self._whole else (state, found)
+        if passing:
+            self._look_again()
         return found
+
+    def _look_again(self) -> None:
+        if self._again is None:
+            self._again = time.monotonic() + LOOK_AGAIN
 
     def _written(self) -> tuple[list[str], bool]:
         """Return the entries of all notebooks, and whether each one that is there could be read."""

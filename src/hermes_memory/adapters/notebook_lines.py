@@ -36,6 +36,8 @@ _MOMENT: Final = 0.02
 _GLANCE: Final = 0.002
 """The same where one does. To miss a process that only looks holds back more lines, and no fewer."""
 
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS})
+
 Written: TypeAlias = Callable[[], tuple[Sequence[str], bool]]
 
 
@@ -119,15 +121,17 @@ class FileNotebookLines:
             lines, _ = self._written()
             # Whoever comes says so before they write: what was read before that is none of theirs.
             made = os.path.lexists(self._path)
-            return Standing(held=frozenset(lines)) if made else Standing(shared=frozenset(lines))
+            return Standing(held=frozenset(lines), passing=True) if made else Standing(shared=frozenset(lines))
         if self._known.visited and not self._here and _alone(descriptor):
             self._settle(descriptor)
         visited = self._here or self._known.visited
         lines, _ = self._written()
         self._follow(descriptor)
-        # Somebody may be there of whom nothing could be noted, or whose note was written over.
-        alone = not (visited or self._known.visited) and _alone(descriptor)
-        return Standing.of(lines, self._known.kinds(self._names(lines), alone=alone))
+        visited = visited or self._known.visited
+        # Somebody may be there of whom nothing could be noted, or whose note was written over; or one who only looks.
+        alone = not visited and _alone(descriptor)
+        kinds = self._known.kinds(self._names(lines), alone=alone)
+        return Standing.of(lines, kinds, passing=not (visited or alone))
 
     def _judge_before(self) -> None:
         """Know of what is there before the first session in this process whose it is."""
@@ -193,8 +197,7 @@ class FileNotebookLines:
             try:
                 yield
             except (OSError, ValueError) as error:
-                cause = error.strerror if isinstance(error, OSError) else None
-                self._problem = f"{self._path} cannot be used: {cause or error}"
+                self._problem = f"{self._path} cannot be used: {_cause_and_remedy(error)}"
                 facts = {"action": "notebook.lines", "cause": type(error).__name__, "file": str(self._path)}
                 level, self._complaint = self._complaint, logging.DEBUG
                 logger.log(level, "whose the lines of the notebooks are cannot be read or noted", extra=facts)
@@ -214,7 +217,7 @@ class FileNotebookLines:
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                raise PermissionError(errno.EPERM, "it is no plain file of this user's")
+                raise ValueError("it is no plain file of this user's")
             close_to_others(descriptor)
             self._follow(descriptor)
             if self._here:
@@ -280,6 +283,17 @@ def _leave_to_parent() -> None:
 
 # A forked child shares the lock of its parent, and would be somebody's session for as long as it lives.
 os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def _cause_and_remedy(error: OSError | ValueError) -> str:
+    if isinstance(error, ValueError):
+        return f"{error}: restore it from a backup, and add a line `*` to it, by which what came since is held"
+    cause = error.strerror or str(error)
+    if isinstance(error, TimeoutError):
+        return f"{cause}: it is tried again"
+    if error.errno in _NO_LOCKS:
+        return f"{cause}: keep the home on a file system that has locks"
+    return f"{cause}: mend that"
 
 
 def _alone(descriptor: int, patience: float = _MOMENT) -> bool:

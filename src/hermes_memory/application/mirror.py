@@ -39,7 +39,6 @@ class Mirror:
         self._read: dict[Target, tuple[str, tuple[str, ...]]] = {}
         self._entries: dict[Target, dict[str, str | None]] = {}
         self._visited = False
-        self._unknown = 0
 
     def added(self, caller: Caller, target: Target, content: object) -> Operation:
         """Accept an addition the host told of.
@@ -140,8 +139,8 @@ class Mirror:
         return self._notebooks.standing()
 
     def fingerprint(self) -> str:
-        """Return a value that changes when a file does, or was compared without knowing whose its lines are."""
-        return f"{self._notebooks.fingerprint()}|{self._unknown}"
+        """Return a value that changes when the notebooks are to be compared again."""
+        return self._notebooks.fingerprint()
 
     def accept_differences(
         self,
@@ -196,7 +195,6 @@ class Mirror:
     def _standing(self, target: Target) -> tuple[set[str], set[str]]:
         """Return what is everybody's and what is held to be somebody's, in the form in which it would be stored."""
         standing, entries = self._notebooks.standing(), self._entries.get(target, {})
-        self._unknown += standing.problem is not None
         texts = [(entry, text) for entry, text in entries.items() if text]
         own = {text for entry, text in texts if entry not in standing.shared}
         return (

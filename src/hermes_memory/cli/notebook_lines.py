@@ -14,7 +14,6 @@ def held_line(lines: int) -> str:
 def unknown_line(problem: str) -> str:
     """Say that it is not known whose any of the lines are, and what must not be done about it."""
     return (
-        f"{problem}. So it is not known whose the lines of the notebooks are, and none is read in: mend that, or "
-        "restore the file from a backup and add a line `*` to it, by which what came since is held; do not remove it, "
-        "as lines that are somebody's would be everybody's without it"
+        f"{problem}. Until then it is not known whose the lines of the notebooks are, and none is read in. "
+        "Do not remove the file: lines that are somebody's would be everybody's without it"
     )

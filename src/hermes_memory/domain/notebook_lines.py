@@ -38,20 +38,23 @@ class Standing:
     Attributes:
         shared: They may be copied for everyone.
         held: They may be somebody's, or everybody's: nobody told of them.
-        problem: Why it is not known now whose they are, None when it is. All of them are held then.
+        problem: Why it is not known now whose they are, and what mends it; None when it is. All of them are held then.
+        passing: Some may be held only because another process was at it: it may be known in a moment.
     """
 
     shared: frozenset[str] = frozenset()
     held: frozenset[str] = frozenset()
     problem: str | None = None
+    passing: bool = False
 
     @classmethod
-    def of(cls, lines: Sequence[str], kinds: Sequence[str]) -> Standing:
+    def of(cls, lines: Sequence[str], kinds: Sequence[str], *, passing: bool = False) -> Standing:
         """Part lines by what is known of each."""
         found = list(zip(lines, kinds, strict=True))
         return cls(
             shared=frozenset(line for line, kind in found if kind == SHARED),
             held=frozenset(line for line, kind in found if kind == HELD),
+            passing=passing,
         )
 
 

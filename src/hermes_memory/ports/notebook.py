@@ -28,7 +28,10 @@ class Notebooks(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Return a value that changes when one of the files does; cheap enough to ask before every turn."""
+        """Return a value that changes when one of the files does; cheap enough to ask before every turn.
+
+        It changes once more, a while after a file could not be read, or after it could not be known whose entries are.
+        """
         ...
 
     def told(self, entries: Collection[str], *, private: bool) -> None:
