@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from hermes_memory.domain import secret_names as names
+from hermes_memory.domain.stop_words import STOP_WORDS
 
 _SIGNS: Final = ("=", ":", "：", "＝")
 _PATHS: Final = ("/", "~/", "C:\\", "./")
 _SHORTEST_KEY: Final = 8
 _SURELY_A_KEY: Final = 20
 _SHORTEST_QUOTED_KEY: Final = 6
+_SHORTEST_OF_LETTERS: Final = 12
 _LONGEST_NUMBER: Final = 15
 _COUNT: Final = r"[-+]?[0-9]{1,5}(?:\.[0-9]{1,6})?(?:e[-+]?[0-9]{1,3})?(?:%|[mnuµμ]?s|px)?"
 _VERDICT: Final = (
@@ -27,12 +29,13 @@ _TALLY: Final = re.compile(
 """How many passed, or whether, maybe with the next count behind it as in `12/fail=3`; or how wide a pulse is."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_.]+")
-_OPERATORS: Final = frozenset({"await", "delete", "new", "typeof", "void", "yield"})
-"""Words of a program with which an expression begins."""
-_ATTRIBUTE: Final = re.compile(
-    r"(?:[a-z_]\w{0,64}\.){1,8}(?P<measure>(?:[a-z_]{0,32}(?:width|size)|w|x|px)\Z)?[a-z_]{0,64}", re.IGNORECASE
+_NEW_NAME: Final = re.compile(
+    r"\w{0,64}(?:_(?:password|passwd|pwd)|(?<=[a-z])(?:Password|Passwd|Pwd))|password|passwd|pwd"
 )
-_EMPHASIS: Final = "***"
+_WORD: Final = r"(?:[A-Z]?[a-z]{1,32}|[A-Z]{1,32})"
+_NAME_OF_WORDS: Final = re.compile(rf"[A-Z]?[a-z]{{1,9}}|[A-Z]{{1,12}}|{_WORD}(?:[._:/-]{_WORD}){{1,16}}")
+"""What has neither a digit nor a capital within a word: `comment.line`, `same-origin`, `IDENTIFIER`."""
+_WIDTH: Final = re.compile(r"(?:[a-z_]\w{0,64}\.){1,8}(?:[a-z_]{0,32}(?:width|size)|w|x|px)", re.IGNORECASE)
 _OTHER_QUOTES: Final = "“„«‘‚"
 
 
@@ -49,7 +52,8 @@ def assigns_a_secret(text: str) -> bool:
 
 
 def _ends_as_a_secret_does(text: str) -> bool:
-    return text.rstrip(names.NAME_TAIL).endswith(names.NAME_ENDINGS)
+    # Go and its like declare a literal as `dbPassword string = "x"`.
+    return text.rstrip(names.NAME_TAIL).removesuffix("string").rstrip(names.NAME_TAIL).endswith(names.NAME_ENDINGS)
 
 
 def folded(line: str) -> str:
@@ -100,19 +104,19 @@ def _stands_for_nothing(value: str, match: re.Match[str]) -> bool:
     return (
         names.PLACEHOLDER.fullmatch(match[match.lastgroup or 0]) is not None
         or names.PLACEHOLDER.fullmatch(value.lstrip(_OTHER_QUOTES)) is not None
+        or (match["sign"] != "=" and _is_told(value, match))
         or value.lower() == name.lower()
         or _names_another(value)
         or (match.lastgroup == "bare" and _is_code(value, match))
-        or _is_masked(match)
         or (name.lower() == "pwd" and value.startswith(_PATHS))
     )
 
 
 def _is_code(value: str, match: re.Match[str]) -> bool:
-    """Tell whether a value without quotes fetches a secret, or is another name that a secret is compared with."""
-    if names.CODE.fullmatch(match["bare"]):
+    """Tell whether a value without quotes fetches a secret, or is another name of one."""
+    if names.CODE.fullmatch(match["bare"]) or _is_reference(value):
         return True
-    if value in _OPERATORS and match.string[match.end() : match.end() + 2].strip().isalpha():
+    if value in names.OPERATORS and match.string[match.end() : match.end() + 2].strip().isalpha():
         return True
     if not ("==" in match["sign"] or "!=" in match["sign"]):
         return False
@@ -120,10 +124,21 @@ def _is_code(value: str, match: re.Match[str]) -> bool:
     return _IDENTIFIER.fullmatch(other) is not None or _ends_as_a_secret_does(folded(other))
 
 
-def _is_masked(match: re.Match[str]) -> bool:
-    """Tell whether the stars behind "password:" are a mask, because no stars before it make them emphasis."""
-    before = match.string[max(match.start() - names.LONGEST_ENDING, 0) : match.start()]
-    return _EMPHASIS in match["sign"] and _EMPHASIS not in before
+def _is_told(value: str, match: re.Match[str]) -> bool:
+    """Tell whether a value says something of the secret, which a connection string or a shell has no place for."""
+    if names.TOLD.fullmatch(value):
+        return True
+    return match.lastgroup == "bare" and len(value) > 1 and value in STOP_WORDS
+
+
+def _is_reference(value: str) -> bool:
+    """Tell whether a value is what a program calls a secret: `user.password`, `newPassword`, `:password`."""
+    name = value.lstrip("$@:&")
+    if _IDENTIFIER.fullmatch(name) is None:
+        return False
+    if "." in name:
+        return any(map(_ends_as_a_secret_does, folded(name).split(".")))
+    return (name != value or "_" in name or name[0].islower()) and _NEW_NAME.fullmatch(name) is not None
 
 
 def _names_another(value: str) -> bool:
@@ -134,7 +149,7 @@ def _names_another(value: str) -> bool:
 
 def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
     quoted = group != "bare"
-    if match["lone"] and (not _is_passed(value) or (not quoted and _is_attribute(value, match))):
+    if match["lone"] and (not _is_passed(value) or (not quoted and _is_width(value))):
         return False
     if match["password"]:
         return quoted or not _is_prose(value, match)
@@ -142,7 +157,10 @@ def _is_secret(value: str, group: str, match: re.Match[str]) -> bool:
         return _is_named_key(value, match)
     if names.MARKED_WITHIN.search(value) or (value.isdigit() and len(value) <= _LONGEST_NUMBER):
         return False
-    return len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_KEY and any(map(str.isdigit, value)))
+    if len(value) >= _SURELY_A_KEY or (len(value) >= _SHORTEST_KEY and any(map(str.isdigit, value))):
+        return True
+    # A variable of the environment is given its value as it is.
+    return match["sign"] == "=" and match["key"].isupper() and value.isalpha() and len(value) >= _SHORTEST_OF_LETTERS
 
 
 def _is_named_secret(value: str, match: re.Match[str]) -> bool:
@@ -168,10 +186,9 @@ def _is_passed(value: str) -> bool:
     return _TALLY.fullmatch(value) is None
 
 
-def _is_attribute(value: str, match: re.Match[str]) -> bool:
-    """Tell whether `pw` is a name in a program, which is given what another has: a width, in most."""
-    attribute, sign = _ATTRIBUTE.fullmatch(value), match["sign"]
-    return attribute is not None and (attribute["measure"] is not None or ("=" in sign and sign != sign.strip()))
+def _is_width(value: str) -> bool:
+    """Tell whether `pw` is a name in a program, which is given the width of something."""
+    return _WIDTH.fullmatch(value) is not None
 
 
 def _proves_who(value: str) -> bool:
@@ -188,7 +205,9 @@ def _proves_who(value: str) -> bool:
 def _is_quoted_key(value: str) -> bool:
     if names.MARKED_WITHIN.search(value):
         return False
-    return len(value) >= _SHORTEST_QUOTED_KEY and not any(map(str.isspace, value))
+    if any(map(str.isspace, value)) or _NAME_OF_WORDS.fullmatch(value):
+        return False
+    return len(value) >= _SHORTEST_QUOTED_KEY
 
 
 def _is_prose(value: str, match: re.Match[str]) -> bool:

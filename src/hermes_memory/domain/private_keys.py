@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-_DASHES: Final = "-----BEGIN"
-_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_DASHES: Final = "---- BEGIN", "-----BEGIN"
+"""RFC 4716 and RFC 7468."""
+_BEGIN: Final = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END: Final = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _LINE: Final = re.compile(
     r"[\s>|#\"'+]{0,64}[A-Za-z0-9+/=]{0,16384}(?:\\n)?[\s\"',+]{0,8}|[A-Za-z-]{1,32}: [^\n]{0,256}\n?"
 )
@@ -19,7 +20,7 @@ _RUN: Final = re.compile(r"[A-Za-z0-9+/=\\]{0,65536}")
 
 def may_hold_key(text: str) -> bool:
     """Tell whether a text may hold a private key."""
-    return _DASHES in text
+    return _DASHES[1] in text or _DASHES[0] in text
 
 
 def without_private_keys(text: str, mark: Callable[[], str]) -> Iterator[str]:
@@ -32,7 +33,7 @@ def without_private_keys(text: str, mark: Callable[[], str]) -> Iterator[str]:
             if end is None and _LINE.fullmatch(line):
                 continue
             rest = line[end.end() :] if end else f"\n{line}"
-        kept, inside = _cut_private_keys(rest, mark) if _DASHES in rest else (rest, False)
+        kept, inside = _cut_private_keys(rest, mark) if may_hold_key(rest) else (rest, False)
         yield kept
 
 

@@ -113,7 +113,7 @@ def _is_suspect(text: str) -> bool:
     if may_hold_key(text) or suspected_tokens(text):
         return True
     lowered = folded(text)
-    return assigns_a_secret(lowered) or bool(shapes.suspected_contexts(text, lowered))
+    return assigns_a_secret(lowered) or shapes.surrounds_a_secret(text, lowered)
 
 
 _SHORTEST_LINE: Final = 4

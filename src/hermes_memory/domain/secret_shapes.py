@@ -7,24 +7,15 @@ than linear.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
-from hermes_memory.domain.secret_lines import LINE_ENDS, SPANNING, SPOKEN_VALUE, ContextShape, context
-from hermes_memory.domain.secret_names import ACCESS, ACCESS_WORDS
-from hermes_memory.domain.stop_words import STOP_WORDS
+from hermes_memory.domain.secret_lines import FIRST, LINE_ENDS, SPANNING, ContextShape, context
+from hermes_memory.domain.secret_names import ACCESS_WORDS, OPERATORS
+from hermes_memory.domain.secret_speech import SPEECH
 
-_SAID_OF_PHRASES: Final = """
-agreed ask changed character characters chars contains decided default dialog digits disabled empty enabled encrypts
-entropy error expired expires failed fails field file files five forgotten four hidden incorrect input invalid kept
-keychain last least length letters long login longer lost manager match matches max maximum min minimum missing
-month months never next none office option optional phrase policy private prompt protected protects random read
-refused rejected required reset rotate rotated rotates rotation same saved secret see set shared short shown six
-stored strong text three today tomorrow two unknown unlocks unset updated use used user users uses vault weak week
-weeks wiki word words works written wrong year years yesterday
-siehe steht liegt zeichen wort worte wörter lang kurz fehlt falsch leer geheim
-"""
 _PARTED_VALUE: Final = (
-    r"(?!(?:await|delete|new|typeof|void|yield)[ \t])"
+    rf"(?!(?:{'|'.join(OPERATORS)})[ \t])"
     r"[^\s;\"'`=<(${][^\s;\"'`=<(]{0,63}(?:[ \t]{1,4}[^\s;\"'`=<(]{1,64}){1,4}"
 )
 _LONE_USER: Final = (
@@ -32,49 +23,44 @@ _LONE_USER: Final = (
     r"|(?=[a-z0-9_]{0,64}[A-Z])(?=[A-Za-z_]{0,32}[0-9]{1,32}[A-Za-z_]{1,32}[0-9])[A-Za-z0-9_]{20,255})"
 )
 """What stands for a user in an address and is no name of one: a token needs no password beside it."""
-_AFTER_A_HOST: Final = r"[0-9]{0,5}[/?#,;]|[$%{]{0,3}(?i:\w{0,16}port)[%}]{0,3}[/?#]|\$\w{1,64}[/?#]|[${*]"
+_PORT: Final = "(?:2[1-5]|53|80|[0-9]{3,5})"
+_AFTER_A_HOST: Final = rf"{_PORT}?[/?#,;]|[$%{{]{{0,3}}(?i:\w{{0,16}}port)[%}}]{{0,3}}[/?#]"
 """Behind the name of a host: a port, or what stands for one."""
 _HOST: Final = r"(?:[\w.-]{1,256}+|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?(?![^\s/?,;:\"'`)\]}>])"
-_PHRASE_STOPS: Final = "|".join(sorted({*STOP_WORDS, *_SAID_OF_PHRASES.split()}))
-_PROGRAM: Final = r"[|&+*.?]"
-"""What a value in a program is put together with."""
-_EQUALS: Final = (
-    rf"(?:=(?![ \t])|[ \t]{{0,2}}=[ \t]{{0,2}}(?=[^;\"'`\n]{{0,320}}[0-9])"
-    rf"(?!(?:[^\s;]{{1,64}}[ \t]{{1,4}}){{0,4}}?(?:(?:{_PHRASE_STOPS})\b|[^\s;]{{0,64}}{_PROGRAM})))"
-)
-"""The sign before a value. With blanks around it rules and programs have it as well, so more is asked of the value."""
-_PHRASE_WORD: Final = rf"(?!(?i:{_PHRASE_STOPS})\b)"
-_PHRASE: Final = "|".join(
-    rf"(?:{_PHRASE_WORD}{word}[ \t]{{1,2}}){{2,11}}{_PHRASE_WORD}{word}"
-    for word in ("[a-zß-öø-ÿ]{2,16}", "[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{1,16}")
-)
-"""Words in a row that make no sentence: all of them are small, or all of them begin with a capital."""
 
 CONTEXTS: Final = (
-    *SPANNING,
     context(
         "uri-password",
         "://",
         rf"://(?P<secret>{_LONE_USER})(?::[^\s/@?#\"<>\[]{{0,64}})?@(?![\w.-]{{0,256}}sentry)(?=[\w\[])",
         re.NOFLAG,
     ),
-    # The password in the userinfo of a URI (RFC 3986, 3.2.1), up to the last `@` before the path.
-    context(
-        "uri-password",
-        "://",
-        r"://[^\s/:@?#\"<>\[]{0,256}:(?:(?![0-9]{1,5};)(?P<secret>[^\s/?#\"<>]{1,512})@(?=[^\s@])(?!sha256:)"
-        # Or one in which a path seems to begin, because nobody has escaped it.
-        rf"|(?!{_AFTER_A_HOST})(?P<unescaped>[^\s\"<>]{{1,512}}?)@(?={_HOST}))",
-        re.NOFLAG,
-    ),
-    # A server of data has no path before its port.
+    # A server of data has no path before its port, nor an `@` in the name of a database.
     context(
         "uri-password",
         "postgres mysql mariadb redis amqp mongodb",
         # Only a user of Redis may have no name, or the path and query of a server without a port would look like this.
         r"(?:rediss?://|(?:postgres(?:ql)?|mysql|mariadb|amqps?|mongodb)://(?=[^:]))[^\s/:@?#\"<>\[]{0,256}:"
-        rf"(?P<secret>[/?#][^\s\"<>=&,]{{0,512}}?={{0,2}})@(?={_HOST})",
+        rf"(?P<secret>[/?#][^\s\"<>=&,]{{0,512}}?={{0,2}}"
+        r"|[^\s/?#\"<>@]{1,128}@[^\s/?#\"<>@=&,]{0,128}/[^\s/?#\"<>@=&,]{0,256})"
+        rf"@(?={_HOST})",
     ),
+    # The password in the userinfo of a URI (RFC 3986, 3.2.1), up to the last `@` before the path.
+    context(
+        "uri-password",
+        "://",
+        rf"://[^\s/:@?#\"<>\[]{{0,256}}:(?:(?!{_PORT};)(?P<secret>[^\s/?#\"<>]{{1,512}})@(?=[^\s@])(?!sha256:)"
+        # Or one in which a path seems to begin, because nobody has escaped it.
+        rf"|(?!{_AFTER_A_HOST})(?P<unescaped>[^\s\"<>]{{1,512}}?)@(?!sha256:)(?={_HOST}))",
+        re.NOFLAG,
+    ),
+    context(
+        "uri-password",
+        "proxy",
+        r"proxy[\"']?[ \t]{0,2}[ \t:=][ \t]{0,2}[\"']?[\w.-]{1,64}:(?P<secret>[^\s:/@]{3,128})"
+        r"@[\w.-]{1,256}:[0-9]{2,5}(?![0-9])",
+    ),
+    context("uri-password", "trojan://", rf"(?<!\w)trojan://(?P<secret>[^\s/@:?#]{{3,256}})@(?={_HOST})"),
     context("uri-password", "thin:", r"thin:[^\s/@]{1,128}/(?P<secret>[^\s/@]{1,256})@"),
     context(
         "authorization",
@@ -122,15 +108,20 @@ CONTEXTS: Final = (
         r"<[\w:.-]{0,64}(?:password|passwd|secret|token|api[_-]?key)>(?P<secret>[^<>\s]{1,1024})</",
     ),
     context(
+        "secret",
+        "dockerconfigjson",
+        r"dockerconfigjson[\"']?[ \t]{0,2}:[ \t]{0,4}[\"']?(?P<secret>[A-Za-z0-9+/]{20,16384}={0,2})",
+    ),
+    context(
         "secret", "auth", r"[\"']_?auth[\"'][ \t]{0,4}:[ \t]{0,4}[\"'](?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})[\"']"
     ),
     context("secret", "_auth", r"(?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}(?P<secret>[A-Za-z0-9+/]{8,1024}={0,2})(?!\S)"),
     # Secrets given to a command as an option.
     context(
         "password",
-        "--pass --token --api-key --secret",
-        r"(?<![\w-])--(?:password|passwd|token|api-key|secret)[ \t]{1,4}[\"']?"
-        r"(?P<named>(?=[^\s0-9]{0,256}[0-9])[^\s\"']{4,512})",
+        "--",
+        r"(?<![\w-])--(?:[a-z]{1,16}-){0,3}(?:pass|password|passwd|passphrase|token|api-key|secret)[ \t]{1,4}[\"']?"
+        r"(?P<named>(?=[^\s0-9]{0,256}[0-9])(?![0-9]{1,6}(?!\S))[^\s\"']{4,512})",
         re.NOFLAG,
     ),
     context(
@@ -155,66 +146,67 @@ CONTEXTS: Final = (
     context(
         "password",
         "password identified",
-        r"(?:(?i:identified[ \t]{1,4}by|(?:with|encrypted|login)[ \t]{1,4}password)|PASSWORD)[ \t]{1,4}"
-        r"'(?P<secret>[^'\n]{1,512})'",
+        r"(?:(?i:identified[ \t]{1,4}(?:with[ \t]{1,4}[\w'\"]{1,64}[ \t]{1,4})?(?:by|as)"
+        r"|(?:with|encrypted|login|[(,])[ \t]{1,4}password"
+        r"|(?:create|alter)[ \t]{1,4}(?:user|role|login)[ \t]{1,4}[\w.\"]{1,64}[ \t]{1,4}password)|PASSWORD)[ \t]{1,4}"
+        r"'(?P<secret>[^'\n]{1,512})'"
+        r"|(?i:set[ \t]{1,4}password[ \t]{1,4}for)[^=\n]{1,128}=[ \t]{0,4}'(?P<set>[^'\n]{1,512})'",
         re.NOFLAG,
+    ),
+    # Calls that are given a password, or the name of one with what it is without it.
+    context(
+        "password",
+        "password passwd pwd",
+        r"(?:password|passwd|pwd)(?:\(|[\"']\][ \t]{0,2}(?:\|\||\?\?)[ \t]{0,2}|[ \t]{1,2}(?:\|\||\?\?)[ \t]{1,2})"
+        r"[\"'](?!\w{0,32}password)(?P<secret>[^\s\"']{0,511}[^\s\"':?])[\"']"
+        r"|(?:getenv|environ\.get|set_?default|set_?property|define|putenv)\([\"'][\w.-]{0,64}(?:password|passwd|pwd)"
+        r"[\"'],[ \t]{0,4}[\"'](?P<otherwise>[^\s\"']{1,512})[\"']",
+    ),
+    context(
+        "password",
+        "auth",
+        r"(?<![^\W_])auth[ \t]{0,2}=[ \t]{0,2}\([ \t]{0,2}[\"'][^\"'\n]{1,128}[\"'],[ \t]{0,4}"
+        r"[\"'](?P<secret>[^\"'\n]{1,512})[\"']",
+    ),
+    context(
+        "password",
+        "requirepass",
+        rf"{FIRST}requirepass[ \t]{{1,4}}[\"']?(?P<secret>[^\s\"']{{1,512}})[\"']?[ \t]{{0,8}}(?![^{LINE_ENDS}])",
+        re.NOFLAG,
+    ),
+    # A variable that is set without a sign.
+    context(
+        "secret",
+        "set",
+        r"(?<![\w-])(?:set[ \t]{1,4}-[a-zA-Z]{1,4}|setx|setenv|config(?:ure)?[ \t]set)[ \t]{1,4}"
+        r"[\w./:-]{0,80}?(?:pass|password|passwd|pwd|token|secret|_key)[ \t]{1,4}[\"']?(?P<secret>[^\s\"'$]{6,512})",
     ),
     # A value with blanks in it, between the signs of a connection string.
     context(
         "password",
         "password pwd",
-        rf"(?:;[ \t]{{0,4}}(?:password|pwd){_EQUALS}(?P<inner>{_PARTED_VALUE})(?=[;\"'`])"
-        rf"|(?<![\w-])(?:password|pwd){_EQUALS}(?P<first>{_PARTED_VALUE})(?=;[ \t]?[A-Za-z][\w ]{{0,40}}=))",
+        rf"(?:;[ \t]{{0,4}}(?:password|pwd)=(?P<inner>{_PARTED_VALUE})(?=[;\"'`])"
+        rf"|(?<![\w-])(?:password|pwd)=(?P<first>{_PARTED_VALUE})(?=;[ \t]?[A-Za-z][\w ]{{0,40}}=))",
     ),
-    # What people say.
-    context(
-        "password",
-        "passphrase",
-        r"(?i:passphrase)\\?[\"'`]?\*{0,3}[ \t]{0,4}[:：=]\*{0,3}[ \t]{0,4}[\"'“„«`]?"
-        rf"(?P<secret>{_PHRASE})(?![^\s.,;:!?)\]}}\"'”“»`<|])(?![ \t]{{1,4}}[^\W_])",
-        re.NOFLAG,
-    ),
-    context(
-        "password",
-        " ".join(word for word in (*ACCESS_WORDS, "passcode", "passe") if " " not in word),
-        rf"(?:{ACCESS}|passcode)(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}"
-        r"(?:is(?:[ \t]now)?|was|ist|war|lautet|es|est|è|é|jest)[ \t:]{1,4}[\"'“]?"
-        rf"(?P<secret>{SPOKEN_VALUE})",
-    ),
-    context(
-        "password",
-        " ".join(word for word in ACCESS_WORDS if " " not in word),
-        rf"(?:{ACCESS})[ \t]{{1,4}}(?:for|of|für|von|vom|zum|para|de|del|pour|du|per|для|от|voor|till)"
-        rf"(?:[ \t]{{1,4}}[\w@./'’-]{{1,40}}){{1,5}}?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"'“]?(?P<secret>{SPOKEN_VALUE})"
-        rf"|(?<!\w)(?:set|changed?|reset)[ \t]{{1,4}}(?:[\w@.'’-]{{1,40}}[ \t]{{1,4}}){{0,4}}(?:{ACCESS})[ \t]{{1,4}}"
-        rf"to[ \t]{{1,4}}[\"'“]?(?P<set>{SPOKEN_VALUE})",
-    ),
-    context(
-        "password",
-        "密码 密碼 パスワード 비밀번호",
-        r"(?:(?:密码|密碼)[ \t]{0,2}(?:是|为|為|改成|改为|改為)|パスワード[ \t]{0,2}は|비밀번호(?:는|가|은))"
-        r"[ \t]{0,2}(?P<secret>(?=[!-~]{0,64}[0-9])(?=[!-~]{0,64}[A-Za-z])[!-~]{5,128})",
-    ),
-    context(
-        "seed-phrase",
-        "phrase mnemonic words",
-        r"(?:(?:seed|mnemonic|recovery)[ \t](?:phrase|words)|mnemonic)[\"']?[ \t]{0,4}(?:is|are|:|=)[ \t]{0,4}[\"']?"
-        r"(?P<secret>[a-z]{3,8}(?:[ \t,]{1,2}[a-z]{3,8}){11,23})",
-    ),
+    *SPEECH,
 )
 
 _HINTS: Final = (
     *("pass", "pwd", "kennwort", "senha", "heslo", "wachtwoord", "adgangskode", "salasana"),
-    *("bearer", "phrase", "mnemonic", "words"),
+    *("bearer", "phrase", "mnemonic", "words", "clave", "contrasena", "mdp"),
 )
 _HINTS_BY_MARK: Final = (
-    (":", ("auth", "43", ":*:", "value", "private-lines", ":\n", ":\r", ": \n", ": \r", ":*")),
-    ("：", ("：\n", "：\r", "： \n", "：*")),
-    ("-", ("--", "-u", "curl", "mysql", "redis", "docker")),
+    (":", ("auth", "43", ":*:", "value", "private-lines", "recovery", "backup", '"kty"', "docker", "zugangsdaten")),
+    (":", ("2fa", "otp", "mfa", "setup", "cred")),
+    ("\n", ("key", "token", "secret", "credential", "psk", "sessid", "connect.sid", "authorization")),
+    (" is", ("key is", "token is", "secret is", "pw is")),
+    ("-", ("--", "-u", "curl", "mysql", "redis", "docker", "mongo", "zip", "ldap")),
+    ("|", ("sudo",)),
+    ("set", ("token", "secret", "_key")),
     ("'", ("identified",)),
     ("/", ("hook", "with/key", "open-apis")),
     ("=", ("auth", "value", "cookie", "sig", "key=", "code=", "basic")),
-    ("@", ("://", "thin:", "postgres", "mysql", "mariadb", "redis", "amqp", "mongodb")),
+    ("@", ("://", "thin:", "proxy", "postgres", "mysql", "mariadb", "redis", "amqp", "mongodb")),
     ("<", ("</",)),
 )
 """What tells of surroundings that have a certain character in them, in the order in which texts have these."""
@@ -229,7 +221,16 @@ def suspected_contexts(text: str, folded: str) -> tuple[ContextShape, ...]:
     """
     if not hints_at_a_secret(folded):
         return ()
-    return tuple(shape for shape in CONTEXTS if holds_any(folded, shape.literals) and shape.pattern.search(text))
+    return tuple(_found(CONTEXTS, text, folded))
+
+
+def surrounds_a_secret(text: str, folded: str) -> bool:
+    """Tell whether a text has any surroundings of a secret, be they in a line or in more than one."""
+    return hints_at_a_secret(folded) and any(_found((*CONTEXTS, *SPANNING), text, folded))
+
+
+def _found(kinds: tuple[ContextShape, ...], text: str, folded: str) -> Iterator[ContextShape]:
+    return (shape for shape in kinds if holds_any(folded, shape.literals) and shape.pattern.search(text))
 
 
 def hints_at_a_secret(folded: str) -> bool:
