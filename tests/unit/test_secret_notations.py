@@ -240,6 +240,12 @@ def test_a_private_key_of_ssh2_is_taken_out_whole() -> None:
     assert redact(f"a\n{key}\nb").text == "a\n[redacted:private-key]\nb"
 
 
+def test_a_word_behind_a_spoken_secret_counts_also_when_it_is_a_token() -> None:
+    once = redact(f"clave: Girasol77 ghp_{'a1B2' * 9} ok")
+
+    assert redact(once.text) == Redacted(text=once.text)
+
+
 def test_of_a_name_and_a_password_in_a_row_the_password_goes() -> None:
     assert "Sunflower77" not in redact("Username & password: bob / Sunflower77").text
 
@@ -248,6 +254,7 @@ EXAMPLES = [
     *map(plain, [*ALL_MARKED, *ADDRESSES, *CONNECTIONS, *LINES_BELOW, *PHRASES, *SURROUNDED]),
     *(plain(marked) for marked, _ in NOTATIONS),
     *(text for text, _ in SECRETS),
+    f"clave: Girasol77 ghp_{'a1B2' * 9} ok",
     "AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     "machine api.example.com login bob password hunter2",
 ]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-_DASHES: Final = "---- BEGIN", "-----BEGIN"
-"""RFC 4716 and RFC 7468."""
+_MARK: Final = "BEGIN"
+"""Stands in the first line of every key, between the dashes of RFC 7468 or those of RFC 4716."""
 _BEGIN: Final = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END: Final = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _LINE: Final = re.compile(
@@ -20,7 +20,7 @@ _RUN: Final = re.compile(r"[A-Za-z0-9+/=\\]{0,65536}")
 
 def may_hold_key(text: str) -> bool:
     """Tell whether a text may hold a private key."""
-    return _DASHES[1] in text or _DASHES[0] in text
+    return _MARK in text
 
 
 def without_private_keys(text: str, mark: Callable[[], str]) -> Iterator[str]:

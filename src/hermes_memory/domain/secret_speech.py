@@ -38,7 +38,7 @@ _NAMED: Final = (
     r"passcode|code[ \t]d['’]accès|(?<![^\W_])(?:mdp|contrasena|(?<!palabra\x20)(?<!palabras\x20)(?<!]\x20)clave)"
 )
 """How a password is called as well, where its value has to look like one."""
-_NO_WORD_MORE: Final = r"(?![ \t]{1,4}[^\W_])"
+_NO_WORD_MORE: Final = r"(?![ \t]{1,4}(?:[^\W_]|\[redacted:))"
 _ENDS: Final = rf"(?![^\s\"'“”.,;:!?)\]]){_NO_WORD_MORE}"
 
 SPEECH: Final = (
