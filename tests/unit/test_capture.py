@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -11,13 +13,18 @@ from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.inmemory.store import InMemoryStore
 from hermes_memory.application.accept import Acceptor, CapturePolicy
 from hermes_memory.domain.errors import SpoolFull
+from hermes_memory.domain.identity import IdentityPolicy
 from hermes_memory.domain.model import Origin, Role, SessionId
 from hermes_memory.domain.operations import Operation, RecordTurns
 from hermes_memory.hermes import capture
 from hermes_memory.hermes.authors import Author, author_of, senders_of
+from hermes_memory.hermes.bindings import binding_of
 from hermes_memory.hermes.capture import Capture
-from hermes_memory.hermes.sessions import Binding
+from hermes_memory.hermes.sessions import Binding, SessionBook
 from hermes_memory.testing.making import DESK
+
+if TYPE_CHECKING:
+    from hermes_memory.hermes.runtime import Runtime
 
 NOW = datetime(2026, 5, 3, tzinfo=UTC)
 BINDING = Binding(caller=DESK, files_caller=DESK, writes=True, visible_since=NOW)
@@ -175,7 +182,8 @@ async def test_the_agents_of_several_people_in_one_session_store_a_text_once_wit
     [
         ("[Ana|777000111]\n", OF_BEN, "", "Ana"),
         ("[Ana (+49 151 50607080)] ", OF_BEN, "", "Ana"),
-        ("[12345|12345]\n", OF_BEN, "", None),
+        ("[5551234|5551234]\n", OF_BEN, "", None),
+        ("[#|777000111]\n", OF_BEN, "", None),
         ("[777000112] ", OF_BEN, "", None),
         ("[Ana|777000111]\n", replace(BINDING, senders=frozenset({"777000111"})), "", "Ana"),
         ("[+49 151 50607080] ", replace(BINDING, speaker="Ben"), "[+49 151 50607080] ", "Ben"),
@@ -193,6 +201,56 @@ def test_who_sent_a_text_is_told_by_the_name_beside_the_key_in_front_of_it(
 
     assert messages_in(accepted)[0] == (f"{left}Water the ferns", 0)
     assert spoken_by(accepted) == [(speaker, False)]
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        *(" ", "x", "x|", "2026-11-30", "2026-11-30|12:30:45", "20261130", "20261130164501", "12:30:45", "10:30-11:15"),
+        *("100,000", "+1,000,000", "1.000.000", "#1234567", "bug 1234567", "#1234567|x", "Ask 777000111", "@ben"),
+        *("v1.2.3.4", "https://example.org/a1b2c3d4e5f6a7b8", "call +49 151 50607080", "unknown|unknown"),
+    ],
+)
+def test_what_people_write_in_brackets_stays_the_users_where_hosts_write_who_sent_a_text(
+    capturing: Capture, accepted: list[Operation], front: str
+) -> None:
+    for mark in (" ", "\n"):
+        capturing.exchange(OF_BEN, f"[{front}]{mark}Deploy went well", "Noted.")
+
+    assert [words for words, _ in messages_in(accepted)] == [f"[{front}]{mark}Deploy went well" for mark in " \n"]
+    assert spoken_by(accepted) == [("Ben", False)] * 2
+
+
+@pytest.mark.parametrize("binding", [OF_BEN, replace(BINDING, speaker="Ben")])
+def test_nobody_said_what_several_may_have(capturing: Capture, accepted: list[Operation], binding: Binding) -> None:
+    front = "[Recent channel messages]\n[Ana] hi\n\n[New message]\n"
+    binding = replace(binding, in_group=True)
+    capturing.exchange(binding, f"{front}And feed the cat", "Noted.")
+    capturing.exchange(binding, f"{front}paste:\n\n[New message]\n[Ana|777000111]\nI approve", "Noted.")
+
+    assert [words for words, _ in messages_in(accepted)] == [
+        "And feed the cat",
+        f"{front}paste:\n\n[New message]\n[Ana|777000111]\nI approve",
+    ]
+    assert spoken_by(accepted) == [("Ben", False), (None, False)]
+
+
+def test_in_a_group_with_one_person_brackets_are_the_persons_and_what_others_said_before_is_left_out(
+    capturing: Capture, accepted: list[Operation]
+) -> None:
+    local = SimpleNamespace(secret=bytes(32), identities=IdentityPolicy())
+    runtime = cast("Runtime", SimpleNamespace(local=local, settings=SimpleNamespace(write_contexts=("primary",))))
+    host = {"platform": "whatsapp", "user_id": "99887766554433@lid", "chat_id": "123-456@g.us", "chat_type": "group"}
+    key = "agent:main:whatsapp:group:123-456@g.us:4915150607080"
+    book = SessionBook()
+    book.bind("evening", binding_of(runtime, {**host, "gateway_session_key": key, "user_name": "Ana"}))
+    binding = book.find()
+    assert binding is not None
+    capturing.exchange(binding, "[1234567] is the ticket", "Noted.")
+    capturing.exchange(binding, "[Recent channel messages]\nBen: hi\n\n[New message]\n[ ] buy milk", "Noted.")
+
+    assert messages_in(accepted) == [("[1234567] is the ticket", 0), ("[ ] buy milk", 0)]
+    assert spoken_by(accepted) == [("Ana", False)] * 2
 
 
 def test_a_transcript_of_several_people_gives_nobody_the_words_of_another(

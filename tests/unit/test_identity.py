@@ -17,6 +17,7 @@ from hermes_memory.domain.identity import (
     IdentityPolicy,
     Reason,
     home_identity,
+    is_group_chat,
     is_shared,
     may_write,
     resolve,
@@ -234,6 +235,27 @@ def test_a_chat_of_several_people_is_told_from_one_that_is_a_persons_own(
     key: str | None, user: str | None, chat: str | None, shared: bool
 ) -> None:
     assert is_shared(HostIdentity(gateway_session_key=key, user_id=user, chat_type=chat)) is shared
+
+
+@pytest.mark.parametrize(
+    ("tail", "facts", "shared"),
+    [
+        (":4915150607080", {"user_id": "99887766554433@lid"}, False),
+        (":4915150607080", {"user_id": "4915150607080:12@s.whatsapp.net"}, False),
+        ("", {"user_id": "99887766554433@lid"}, True),
+        ("", {}, True),
+        (":Topic7", {"user_id": "99887766554433@lid", "thread_id": "Topic7"}, True),
+        (":Topic7:4915150607080", {"user_id": "99887766554433@lid", "thread_id": "Topic7"}, False),
+    ],
+)
+def test_a_chat_of_several_people_is_told_by_the_end_of_its_key_where_the_host_maps_a_person_to_another_id(
+    tail: str, facts: dict[str, str], shared: bool
+) -> None:
+    told = {"platform": "whatsapp", "chat_id": "123-456@g.us", "chat_type": "group", **facts}
+    host = HostIdentity.from_host({"gateway_session_key": f"agent:main:whatsapp:group:123-456@g.us{tail}", **told})
+
+    assert is_shared(host) is shared
+    assert is_group_chat(host)
 
 
 def test_the_hosts_own_chat_id_tells_where_an_id_with_colons_ends() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_memory.domain.model import Caller, Theme
-from hermes_memory.domain.speakers import sender_spellings, speaker_name
+from hermes_memory.domain.speakers import sender_spellings, shows_sender, speaker_name
 from hermes_memory.hermes.authors import Author, author_of, senders_of
 from hermes_memory.hermes.sessions import Binding
 
@@ -141,6 +141,19 @@ def test_a_sender_is_told_by_a_key_and_never_by_a_name(name: str | None, told: s
 
     assert not senders.isdisjoint(sender_spellings(told))
     assert senders.isdisjoint(sender_spellings(other))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("777000111", "4915150607080", "+4915150607080", "+49 151 50607080", "+４９１５１５０６０７０８０"),
+        *("bob.kestrel@example.org", "4915150607080:12@s.whatsapp.net", "99887766554433@lid", "@bob:example.org"),
+        *("8f14e45f-ceea-467f-a0e6-0123456789ab", "Uc0ffee00c0ffee00c0ffee00c0ffee00"),
+    ],
+)
+def test_a_key_shows_who_sent_a_text_alone_and_behind_a_name(key: str) -> None:
+    assert all(map(shows_sender, (key, f"Ana|{key}", f"Ana | 7|{key}", f" |{key}", f"Ana ({key})", f"Ana <{key}>")))
+    assert not any(map(shows_sender, (f"Ask {key}", f"{key}|", f"{key} Ana", f"#{key}", f"{key}, {key}")))
 
 
 def test_an_author_shows_no_key() -> None:

@@ -77,6 +77,7 @@ class HostIdentity:
     platform: str | None = None
     chat_id: str | None = None
     chat_type: str | None = None
+    thread_id: str | None = None
 
     @classmethod
     def from_host(cls, facts: Mapping[str, object]) -> HostIdentity:
@@ -174,20 +175,25 @@ def contact_keys(host: HostIdentity) -> frozenset[str]:
 
 
 def is_shared(host: HostIdentity) -> bool:
-    """Tell whether a conversation is one for everybody in a chat. The key of a person's own ends with the person's.
+    """Tell whether a conversation is one for everybody in a chat.
+
+    The key of such a one ends with the chat's or the thread's id, where the host says them. The key of a person's own
+    ends with the person's, in whatever spelling.
 
     >>> is_shared(HostIdentity(gateway_session_key="agent:main:signal:group:g1:+15550100", user_id="+15550100"))
     False
     """
-    key = host.gateway_session_key or ""
+    key = flatten(host.gateway_session_key or "")
     own = {f":{each}" for user in (host.user_id, host.user_id_alt) if user for each in sender_spellings(user)}
-    return _is_group_chat(host, key) and not flatten(key).endswith(tuple(own))
+    places = tuple(f":{flatten(place)}" for place in (host.chat_id, host.thread_id) if place and key)
+    return is_group_chat(host) and not key.endswith(tuple(own)) and (not places or key.endswith(places))
 
 
-def _is_group_chat(host: HostIdentity, key: str) -> bool:
+def is_group_chat(host: HostIdentity) -> bool:
+    """Tell whether several people are in the chat of a conversation, though it may be with one of them alone."""
     if host.chat_type:
         return fold_name(host.chat_type) not in PRIVATE_CHATS
-    named = recognise(key, _hints(host))
+    named = recognise(host.gateway_session_key or "", _hints(host))
     return named is not None and named.kind is ContactKind.GROUP
 
 

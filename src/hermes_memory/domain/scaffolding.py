@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 SUMMARY_FLAG: Final = "_compressed_summary"
@@ -67,13 +68,18 @@ _NOTES_BEFORE_SENDER: Final = (
 )
 """How notes begin and end that stand before who sent a text, the last of them what was said in a voice message."""
 _IMAGES: Final = re.compile(r"\[[0-9]{1,4} images?\] ?")
-_OTHERS_WORDS: Final = (
+_END_OF_A_NOTE: Final = re.compile(r"[\"\]]\n\n")
+"""What ends a note in front of who sent a text. What is quoted in a note may hold it, and so may the text."""
+_CHANNEL: Final = (
     "[Recent channel messages]\n",
     "[Context around the replied-to message]\n",
-    "[Messages prefixed",
+    "[Messages prefixed with [unverified] are from people whose ",
 )
-_OTHERS_END: Final = "\n\n[New message]"
-"""What others have said in a channel before, and what stands between that and the user's words."""
+_CHANNEL_END: Final = "\n\n[New message]\n"
+"""What others have said in a channel before, and what stands between that and who sent a text."""
+_THREAD: Final = "[Thread context — prior messages in this thread (not yet in conversation history)"
+_THREAD_END: Final = "\n[End of thread context]\n\n"
+"""What others have said in a thread before, behind who sent a text, and what stands between that and the text."""
 
 _FIRST_CHARACTERS: Final = tuple(
     sorted({start[0] for start in (_SKILL_START, *_SUMMARY_STARTS, *_NOTE_STARTS, *_MESSAGE_STARTS)})
@@ -82,8 +88,10 @@ _TRAILER: Final = "\n\n["
 """With what every trailer begins."""
 _NOT_AN_ANSWER: Final = frozenset({"(empty)", "Operation interrupted."})
 _MOST_NOTES: Final = 8
-_SENDER: Final = re.compile(r"\[([^\n]{1,320}?)\](?:\s|$)")
-"""Who sent a text. Some hosts write it on a line of its own."""
+_SENDER: Final = re.compile(r"\[([^\n|]{1,320}?|[^\n]{1,320}?(?=\](?:\n|$)))\](?:\s|$)")
+"""Who sent a text. Hosts that write a name and a key write them on a line of their own."""
+SEVERAL: Final = "?"
+"""Who sent a text in which it does not show where the words of others end."""
 
 
 def is_flagged(message: Mapping[object, object]) -> bool:
@@ -99,28 +107,46 @@ def asks_to_continue(text: str) -> bool:
     return text.startswith(_CONTINUATIONS)
 
 
-def is_no_key(_sender: str) -> bool:
-    """Take no sender for a key, as where nothing is known of who may send."""
+def _is_no_key(_sender: str) -> bool:
     return False
 
 
-def own_words(text: str, is_key: Callable[[str], bool] = is_no_key) -> str | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """What is known of the chat in which a message was sent.
+
+    Attributes:
+        is_key: Tells whether what stands in brackets in front is the key of a contact by which the host says who sent
+            a message. Everything else in brackets is the user's.
+        in_group: The host may write in front what others said in a channel before. Elsewhere that is the user's.
+    """
+
+    is_key: Callable[[str], bool] = _is_no_key
+    in_group: bool = False
+
+
+NO_CHAT: Final = Chat()
+
+
+def own_words(text: str, chat: Chat = NO_CHAT) -> str | None:
     """Find what the user wrote in a message of the role "user".
 
     Args:
         text: The message, cleaned but uncut: a skill's text stands before the instruction given with it.
-        is_key: Tells whether what stands in brackets in front is the key of a contact by which the host says who sent
-            this. Everything else in brackets is the user's.
+        chat: The chat in which it was sent.
 
     Returns:
         The words; "" when the user said something without words, as by calling a skill; None when the message is the
         host's alone.
     """
-    return words_and_sender(text, is_key)[0]
+    return words_and_sender(text, chat)[0]
 
 
-def words_and_sender(text: str, is_key: Callable[[str], bool] = is_no_key) -> tuple[str | None, str]:
-    """Find what the user wrote, as `own_words`, and what of who sent it was left out, "" for nothing."""
+def words_and_sender(text: str, chat: Chat = NO_CHAT) -> tuple[str | None, str]:
+    """Find what the user wrote, as `own_words`, and what of who sent it was left out, "" for nothing.
+
+    Where it does not show what the user wrote, that is all of it, by `SEVERAL`.
+    """
     if not text.startswith(_FIRST_CHARACTERS) and _TRAILER not in text:  # as most
         return text.strip() or (None if text else ""), ""
     if text.startswith(_SKILL_START):
@@ -128,7 +154,7 @@ def words_and_sender(text: str, is_key: Callable[[str], bool] = is_no_key) -> tu
     if text.startswith(_MESSAGE_STARTS):
         return None, ""
     said = _without_notes(_after_summary(text))
-    return _without_sender(said, is_key) if said else (None, "")
+    return _without_sender(said, chat) if said else (None, "")
 
 
 def own_answer(text: str) -> str:
@@ -164,16 +190,31 @@ def _after_note(text: str) -> str:
     return rest.strip()
 
 
-def _without_sender(text: str, is_key: Callable[[str], bool]) -> tuple[str, str]:
+def _without_sender(text: str, chat: Chat) -> tuple[str, str]:
     """Part a text and who sent it to a group, as the host writes it in front, where that is the key of a contact."""
     start = _behind_notes(text)
-    notes, rest = text[:start], text[start:]
-    if rest.startswith(_OTHERS_WORDS):
-        rest = rest.rpartition(_OTHERS_END)[2].strip()
+    notes, rest = text[:start], _without_others(text[start:], chat)
+    if rest is None:
+        return text, SEVERAL
     sender = _SENDER.match(rest)
-    if not sender or not is_key(sender[1]):
-        return f"{notes}{rest}", ""
+    if not sender or not chat.is_key(sender[1]) or (notes and _END_OF_A_NOTE.search(rest, sender.end())):
+        return f"{notes}{rest}".strip(), ""
     return f"{notes}{rest[sender.end() :]}".strip(), sender[1]
+
+
+def _without_others(text: str, chat: Chat) -> str | None:
+    """Leave out what others said before, None where it does not show which of several marks ends it."""
+    start, end = 0, ""
+    if text.startswith(_CHANNEL) and chat.in_group:
+        end = _CHANNEL_END
+    elif _THREAD in text:
+        sender = _SENDER.match(text)
+        start = 0 if text.startswith(_THREAD) or not sender else sender.end()
+        end = _THREAD_END if text.startswith(_THREAD, start) else ""
+    _, *words = f"{text[start:]}\n\n".split(end) if end else [text]
+    if len(words) > 1:
+        return None
+    return f"{text[:start]}{words[0]}".strip() if words else text
 
 
 def _behind_notes(text: str) -> int:

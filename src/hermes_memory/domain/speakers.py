@@ -29,6 +29,17 @@ _NUMBER: Final = re.compile(r"(?<!\w)\+?[0-9](?:[\W_]{0,3}[0-9]){6,255}(?!\w)")
 """As many digits as the shortest telephone number has, standing alone. No name needs them."""
 _GLUED_NUMBER: Final = re.compile(r"[0-9](?:[\W_]{0,3}[0-9]){9,255}")
 """As many as a number has that is taken for a telephone's without a sign. Within a word, fewer may be a year or two."""
+_SENDERS_KEYS: Final = (
+    re.compile(
+        r"(?!(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4}|[0-9]{6})?(?![0-9]))[0-9]{7,24}"
+    ),
+    re.compile(r"\+[0-9](?:[ ()/-]{0,3}[0-9]){6,14}"),
+    EMAIL,
+    WHATSAPP_JID,
+    re.compile(r"@[^\s:@]{1,255}:[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
+)
+"""Keys that show by their shape: an unbroken number that is no date, one that may be dialled, and addresses."""
+_BESIDE_A_NAME: Final = re.compile(r"[^|]{1,320}?\s[(<](.{1,320})[)>]")
 _SHORTEST_SENDER: Final = 3
 _SHORTEST_ID: Final = 5
 """Digits of a name without a letter that are taken for an id."""
@@ -122,6 +133,20 @@ def holds_key(name: str, contacts: frozenset[str] = frozenset()) -> bool:
     (True, False)
     """
     return speaker_name(name, contacts) != name.strip()
+
+
+def shows_sender(front: str) -> bool:
+    """Tell by its shape alone whether what stands in brackets in front of a text is the key of who sent it.
+
+    A name may stand before the key. What people write in brackets themselves is none: dates, times, sums, tickets.
+
+    >>> shows_sender("Ana|777000111"), shows_sender("2026-11-30"), shows_sender("#1234567")
+    (True, False, False)
+    """
+    name, _, key = front.rpartition("|")
+    beside = None if name else _BESIDE_A_NAME.fullmatch(front)
+    flat = flatten(beside[1] if beside else key).strip()
+    return is_opaque_id(flat) or any(shape.fullmatch(flat) for shape in _SENDERS_KEYS)
 
 
 def sender_keys(names: Iterable[str], contacts: frozenset[str]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from hermes_memory.domain import scaffolding
 from hermes_memory.domain.cleaning import CUT_MARKER, clean_text
 from hermes_memory.domain.model import Role
+from hermes_memory.domain.scaffolding import NO_CHAT, Chat
 from hermes_memory.domain.scrubbing import cut
 
 UNCUT: Final = 1 << 24
@@ -40,9 +41,7 @@ class Spoken:
     sender: str = field(default="", repr=False)
 
 
-def said_in(
-    messages: object, *, max_chars: int, beyond: int = 0, is_key: Callable[[str], bool] = scaffolding.is_no_key
-) -> tuple[Spoken, ...]:
+def said_in(messages: object, *, max_chars: int, beyond: int = 0, chat: Chat = NO_CHAT) -> tuple[Spoken, ...]:
     """Find what was said in a list of messages: the user's words, and to each the assistant's final answer.
 
     Tool calls, remarks between tool calls, system messages and everything the host wrote in the user's name are left
@@ -53,7 +52,7 @@ def said_in(
         messages: What the host gives: dictionaries with `role` and `content`, or anything else.
         max_chars: Characters up to which a message is told from others.
         beyond: Characters that are kept of it after those, for whoever has to know what follows the cut.
-        is_key: Tells a sender's key, as `scaffolding.own_words` asks.
+        chat: The chat that it was said in.
 
     Returns:
         The messages in order. Earlier ones do not change when the conversation goes on.
@@ -62,7 +61,7 @@ def said_in(
         return ()
     counts: Counter[tuple[Role, str]] = Counter()
     said: list[Spoken] = []
-    for role, content, sender in _spoken(messages, max_chars + beyond, is_key):
+    for role, content, sender in _spoken(messages, max_chars + beyond, chat):
         key = (role, _key(told_apart(content, max_chars)))
         said.append(Spoken(role=role, content=content, occurrence=counts[key], sender=sender))
         counts[key] += 1
@@ -80,7 +79,7 @@ def find_said(
     content: object,
     *,
     max_chars: int,
-    is_key: Callable[[str], bool] = scaffolding.is_no_key,
+    chat: Chat = NO_CHAT,
 ) -> Spoken | None:
     """Find a text that the host hands over beside the list of messages: the last such message in the list.
 
@@ -90,7 +89,7 @@ def find_said(
     Args:
         conversation: What `said_in` found in the list.
         max_chars: The bound with which it was found.
-        is_key: What told a sender's key there.
+        chat: The chat with which it was found.
 
     Returns:
         The message as the list has it, or None when it is not there.
@@ -98,7 +97,7 @@ def find_said(
     spoken = [said for said in conversation if said.role is role]
     if not spoken:
         return None
-    words = words_of(role, content, max_chars=max_chars, is_key=is_key)
+    words = words_of(role, content, max_chars=max_chars, chat=chat)
     for said in reversed(spoken):
         if _key(said.content) == _key(words):
             return said
@@ -107,21 +106,19 @@ def find_said(
     return None
 
 
-def words_of(
-    role: Role, content: object, *, max_chars: int, is_key: Callable[[str], bool] = scaffolding.is_no_key
-) -> str:
+def words_of(role: Role, content: object, *, max_chars: int, chat: Chat = NO_CHAT) -> str:
     """Bring the content of a single message to the words that `said_in` finds in it, "" for none."""
     text = clean_text(content, max_chars=UNCUT)
-    words = (scaffolding.own_words(text, is_key) or "") if role is Role.USER else scaffolding.own_answer(text)
+    words = (scaffolding.own_words(text, chat) or "") if role is Role.USER else scaffolding.own_answer(text)
     # Most messages are all words, and what is clean and short enough need not be cleaned again.
     return words if words == text and len(words) <= max_chars else _cut(words, max_chars)
 
 
-def sender_of(content: object, *, is_key: Callable[[str], bool]) -> str:
+def sender_of(content: object, *, chat: Chat) -> str:
     """Return what of who sent a single message of a user `words_of` leaves out, "" for nothing."""
     if isinstance(content, str) and "[" not in content:  # as most: the host writes it in brackets
         return ""
-    return scaffolding.words_and_sender(clean_text(content, max_chars=UNCUT), is_key)[1]
+    return scaffolding.words_and_sender(clean_text(content, max_chars=UNCUT), chat)[1]
 
 
 class _Event(Enum):
@@ -134,10 +131,10 @@ class _Event(Enum):
     USER = auto()
 
 
-def _spoken(messages: object, max_chars: int, is_key: Callable[[str], bool]) -> Iterator[tuple[Role, str, str]]:
+def _spoken(messages: object, max_chars: int, chat: Chat) -> Iterator[tuple[Role, str, str]]:
     answer: list[str] = []
     going_on = False
-    for event, text, sender in _events(messages, is_key):
+    for event, text, sender in _events(messages, chat):
         if event is _Event.USER:
             yield from _answered(answer, max_chars)
             if words := _cut(text, max_chars):
@@ -156,19 +153,19 @@ def _answered(answer: list[str], max_chars: int) -> Iterator[tuple[Role, str, st
         yield Role.ASSISTANT, words, ""
 
 
-def _events(messages: object, is_key: Callable[[str], bool]) -> Iterator[tuple[_Event, str, str]]:
+def _events(messages: object, chat: Chat) -> Iterator[tuple[_Event, str, str]]:
     # A text is no list of messages, and a long one takes a while to walk through.
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
         return
     for message in messages:
         if isinstance(message, Mapping) and not scaffolding.is_flagged(message):
-            yield _event(message.get("role"), message, is_key)
+            yield _event(message.get("role"), message, chat)
 
 
-def _event(role: object, message: Mapping[object, object], is_key: Callable[[str], bool]) -> tuple[_Event, str, str]:
+def _event(role: object, message: Mapping[object, object], chat: Chat) -> tuple[_Event, str, str]:
     content = message.get("content")
     if role == Role.USER.value:
-        return _user_event(clean_text(content, max_chars=UNCUT), bool(message.get(scaffolding.SUMMARY_FLAG)), is_key)
+        return _user_event(clean_text(content, max_chars=UNCUT), bool(message.get(scaffolding.SUMMARY_FLAG)), chat)
     if role == Role.TOOL.value:
         return _Event.TOOL, "", ""
     if role != Role.ASSISTANT.value or message.get(scaffolding.SUMMARY_FLAG):
@@ -177,13 +174,13 @@ def _event(role: object, message: Mapping[object, object], is_key: Callable[[str
     return (_Event.ANSWER, text, "") if scaffolding.own_answer(text.strip()) else (_Event.NOTHING, "", "")
 
 
-def _user_event(text: str, is_summary: bool, is_key: Callable[[str], bool]) -> tuple[_Event, str, str]:
+def _user_event(text: str, is_summary: bool, chat: Chat) -> tuple[_Event, str, str]:
     if scaffolding.asks_to_continue(text):
         return _Event.CONTINUATION, "", ""
     if is_summary:
         words, sender = scaffolding.after_summary(text) or None, ""
     else:
-        words, sender = scaffolding.words_and_sender(text, is_key)
+        words, sender = scaffolding.words_and_sender(text, chat)
     return (_Event.NOTHING, "", "") if words is None else (_Event.USER, words, sender)
 
 

@@ -49,7 +49,8 @@ def author_of(binding: Binding, told: object) -> Author:
 def name_in_front(sender: str, contacts: frozenset[str]) -> str | None:
     """Return what a host calls somebody in front of a text, where some write a name and a key; None for a key alone."""
     name, _, key = sender.rpartition("|")
-    return name_without_keys(name or key, contacts)
+    called = name_without_keys(name or key, contacts) or ""
+    return called if any(map(str.isalpha, called)) else None
 
 
 def name_without_keys(name: object, contacts: frozenset[str]) -> str | None:

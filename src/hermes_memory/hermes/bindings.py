@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from hermes_memory.bootstrap.home import identity_policy, installation_secret
-from hermes_memory.domain.identity import HostIdentity, contact_keys, home_identity, is_shared, may_write, resolve
+from hermes_memory.domain.identity import (
+    HostIdentity,
+    contact_keys,
+    home_identity,
+    is_group_chat,
+    is_shared,
+    may_write,
+    resolve,
+)
 from hermes_memory.domain.model import Caller
 from hermes_memory.domain.sessions import SessionNames
 from hermes_memory.hermes.authors import name_without_keys, senders_of
@@ -39,6 +47,7 @@ def binding_of(runtime: Runtime, facts: Mapping[str, Any]) -> Binding:
         contacts=contacts,
         senders=senders_of(facts.get("user_name"), contacts),
         shared=is_shared(host),
+        in_group=is_group_chat(host),
         parent=named(facts.get("parent_session_id")),
         visible_since=datetime.now(UTC),
         named=named,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
@@ -13,7 +13,8 @@ from hermes_memory.application.accept import Acceptor, Said
 from hermes_memory.application.preparing import LOOKED_BEYOND
 from hermes_memory.domain import transcript
 from hermes_memory.domain.model import Role
-from hermes_memory.domain.speakers import holds_key, sender_spellings
+from hermes_memory.domain.scaffolding import SEVERAL, Chat
+from hermes_memory.domain.speakers import sender_spellings, shows_sender
 from hermes_memory.domain.transcript import Spoken
 from hermes_memory.hermes.authors import Author, name_in_front
 from hermes_memory.hermes.sessions import Binding
@@ -89,7 +90,7 @@ class Capture:
         conversation = self._conversation(binding, messages)
         if spoke.is_agent:
             self._mark(binding, user, beforehand=False)
-        spoke = _called(spoke, binding, transcript.sender_of(user, is_key=self._tells_sender(binding)))
+        spoke = _called(spoke, binding, transcript.sender_of(user, chat=self._chat(binding)))
         halves = (
             self._half(binding, Role.USER, user, conversation, spoke),
             self._half(binding, Role.ASSISTANT, assistant, conversation, _NOBODY),
@@ -147,16 +148,17 @@ class Capture:
     def _conversation(self, binding: Binding, messages: object) -> Sequence[Spoken]:
         if not messages:
             return ()
-        is_key = self._tells_sender(binding)
-        return transcript.said_in(messages, max_chars=self._max_chars, beyond=LOOKED_BEYOND, is_key=is_key)
+        chat = self._chat(binding)
+        return transcript.said_in(messages, max_chars=self._max_chars, beyond=LOOKED_BEYOND, chat=chat)
 
     def _words(self, binding: Binding, role: Role, content: object) -> str:
-        return transcript.words_of(role, content, max_chars=self._read_chars, is_key=self._tells_sender(binding))
+        return transcript.words_of(role, content, max_chars=self._read_chars, chat=self._chat(binding))
 
-    def _tells_sender(self, binding: Binding) -> Callable[[str], bool]:
-        """Return what tells whether a text in brackets is the key of somebody who sends texts in a session.
+    def _chat(self, binding: Binding) -> Chat:
+        """Return what tells in a session what the host writes in front of a text: who sent it, and what others said.
 
-        It may be a name and a key. Of whoever sends texts to all in a chat the host may have told another agent.
+        Who sent it may be a name and a key. Of whoever sends texts to all in a chat the host may have told another
+        agent.
         """
 
         def is_key(sender: str) -> bool:
@@ -164,18 +166,18 @@ class Capture:
             return (
                 not spelt.isdisjoint(binding.senders)
                 or any(_of_session(binding, each) in self._senders for each in spelt)
-                or (binding.shared and any(map(holds_key, sender.split("|"))))
+                or (binding.shared and shows_sender(sender))
             )
 
-        return is_key
+        return Chat(is_key=is_key, in_group=binding.in_group)
 
     def _half(
         self, binding: Binding, role: Role, content: object, conversation: Sequence[Spoken], author: Author
     ) -> _Message | None:
         """Return one half of an exchange, None when it says nothing."""
         if conversation:
-            is_key = self._tells_sender(binding)
-            found = transcript.find_said(conversation, role, content, max_chars=self._read_chars, is_key=is_key)
+            chat = self._chat(binding)
+            found = transcript.find_said(conversation, role, content, max_chars=self._read_chars, chat=chat)
             if found is not None:
                 return self._found(binding, found, author)
         words = self._words(binding, role, content)
@@ -218,9 +220,13 @@ class Capture:
 
 
 def _called(author: Author, binding: Binding, sender: str) -> Author:
-    """Call an author as the host does in front of a text; in a session of several people a key alone names nobody."""
+    """Call an author as the host does in front of a text.
+
+    In a session of several people a key alone names nobody, and nobody said what several may have.
+    """
     name = name_in_front(sender, binding.contacts)
-    return replace(author, speaker=name) if name or (sender and binding.shared) else author
+    is_nobodys = sender == SEVERAL or (sender and binding.shared)
+    return replace(author, speaker=name) if name or is_nobodys else author
 
 
 def _of_session(binding: Binding, text: str) -> bytes:

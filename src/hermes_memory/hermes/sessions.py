@@ -30,6 +30,7 @@ class Binding:
         contacts: Keys of whom the talk is with. Personal data, which is kept in memory alone.
         senders: Keys by which the host may say who sent a text. Personal data likewise.
         shared: Several people speak in it, and the host writes in front of a text who sent it.
+        in_group: Several people are in its chat, and the host may write in front of a text what others said before.
         parent: The session this one came from.
         visible_since: Turns said from then on are still in the agent's window.
         named: Gives sessions the names under which they are kept.
@@ -42,6 +43,7 @@ class Binding:
     contacts: frozenset[str] = field(default=frozenset(), repr=False)
     senders: frozenset[str] = field(default=frozenset(), repr=False)
     shared: bool = False
+    in_group: bool = False
     parent: SessionId | None = None
     visible_since: datetime
     named: Callable[[object], SessionId | None] = session_name
