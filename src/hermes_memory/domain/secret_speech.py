@@ -53,10 +53,11 @@ SPEECH: Final = (
         "password",
         f"{SPOKEN_OF} clave contrasena mdp pw accès",
         rf"(?<!1)(?:{ACCESS}|(?P<named>{_NAMED})|(?<![^\W_])pw(?=\x20is))"
-        rf"(?:(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}{_IS}(?:[ \t]|:){{1,4}}"
-        rf"(?:[\"“'`](?P<quoted>{_QUOTED})[\"”'`]|[\"'“]?(?P<said>{SPOKEN_VALUE}))"
-        rf"|[ \t]{{1,4}}(?:changed|geändert|cambiada)[ \t](?:to|auf|in|a)[ \t]{{1,4}}[\"'“]?(?P<changed>{SPOKEN_VALUE})"
+        rf"(?:[ \t]{{1,4}}(?:changed|geändert|cambiada)[ \t](?:to|auf|in|a)[ \t]{{1,4}}"
+        rf"[\"'“]?(?P<changed>{SPOKEN_VALUE})"
         rf"|[ \t]{{1,4}}{OWNER}[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"'“]?(?P<owned>{SPOKEN_VALUE})"
+        rf"|(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}{_IS}(?:[ \t]|:){{1,4}}"
+        rf"(?:[\"“'`](?P<quoted>{_QUOTED})[\"”'`]|[\"'“]?(?P<said>{SPOKEN_VALUE}))"
         r"|(?:[ \t]{1,4}(?:[-=]>|[→–—-])|[ \t]{0,2}\([^()\n]{1,40}\)[ \t]{0,4}[:=]|(?(named)[ \t]{0,4}:|(?!)))"
         rf"[ \t]{{1,4}}[\"'“]?(?P<parted>{SPOKEN_VALUE}){_ENDS})",
     ),
