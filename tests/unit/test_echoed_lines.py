@@ -161,6 +161,21 @@ def test_a_remark_is_kept_that_is_set_off_from_a_memory_in_no_quotes(remark: str
     assert WORDS.findall(kept) == WORDS.findall(remark)
 
 
+@pytest.mark.parametrize(
+    ("quoted", "remark"),
+    [
+        ("「打ち上げは9日」", "は違う、10日だ"),
+        ('"打ち上げは9日"', "は違う、10日だ"),
+        ("‘9日’", "是错的"),
+        ("Launch on 9 May", "—no, it is 10 May"),
+        ("Launch on 9 May", " [wrong, it is 10 May]"),
+        ("Launch on 9 May", " // wrong, it is 10 May"),
+    ],
+)
+def test_a_remark_is_kept_that_no_blank_sets_off(quoted: str, remark: str) -> None:
+    assert without_recalled(f"2026-05-03 entry (memory), from user: {quoted}{remark}").strip() == remark.strip()
+
+
 def test_a_memory_in_quotes_that_are_around_its_label_too_is_known() -> None:
     for before, behind in ('""', "“”", "''", "()"):
         text = f"Your {before}2024-06-01 entry (memory), from user: Launch on Quillday{behind} is wrong, it is June"

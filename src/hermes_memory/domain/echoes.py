@@ -51,7 +51,7 @@ _BELOW: Final = re.compile(
 )
 """A label with what it quotes on the next line."""
 _REMARK: Final = re.compile(
-    r"(?<=[.!?;])[ \t]|(?<=[。！？])|[ \t](?=\(|(?:[—–|→]|-{1,2}>?|=>)[ \t])"
+    r"(?<=[.!?;…])[ \t]|(?<=[。！？])|(?=[—|])|[ \t](?=[(\[]|<-|//|(?:[–→]|-{1,2}>?|=>)[ \t])"
     r"|(?=, (?:but|aber|pero|mas|mais|ma|maar|men) )"
 )
 """Where, without quotes, a remark of the one who quotes may begin."""
@@ -144,8 +144,13 @@ def _behind_quotation(line: str, start: int, limit: int, quote: str) -> int | No
             continue
         if mark[0] == quote and behind.strip() and (quote not in closing or before.isspace() or before in _OPENS):
             depth += 1
-        elif mark[0] in closing and not (behind.isalnum() or behind == "_"):
+        elif mark[0] in closing and not _goes_on(behind):
             depth, end = depth - 1, mark.end()
             if depth == 0:
                 break
     return end
+
+
+def _goes_on(behind: str) -> bool:
+    """Tell whether a word goes on behind a quote. Scripts without capitals leave no blank behind one that closes."""
+    return behind == "_" or behind.isdecimal() or behind.lower() != behind.upper()
