@@ -309,9 +309,13 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
     database: Installation,
 ) -> None:
     first, once, names = stamp(of(OLD)), Caller(theme=OLD, session=SessionId("once")), ("bare", "changed", "gone")
-    twice = Caller(theme=OLD, session=SessionId("twice"))
+    twice, both = Caller(theme=OLD, session=SessionId("twice")), {name: stamp(of(OLD)) for name in ("lost", "blank")}
     async with database.store() as store:
         await store.delivery.apply([replaced(add("there"), stamp=replaced(first, caller=of(NEW)))])
+        for name, made in both.items():
+            await store.delivery.apply([replaced(add(f"{name} there"), stamp=replaced(made, caller=of(NEW)))])
+            await store.delivery.apply([replaced(add(f"{name} in talk", of(OLD)), stamp=made)])
+        await store.delivery.apply([replace(by_content("blank in talk"), "blank once", once)])
         await store.delivery.apply(world(OLD))
         await store.delivery.apply(
             [
@@ -320,6 +324,8 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
                 add("said twice", twice),
                 replace(by_content("said twice"), "said since", of(OLD)),
                 *(replace(by_content(f"{name} in talk"), f"{name} since", of(OLD)) for name in names),
+                replace(by_content("blank once"), "blank since", of(OLD)),
+                remove(by_content("lost in talk"), of(OLD)),
             ]
         )
         async with administrator(database.admin_dsn) as opened:
@@ -358,7 +364,9 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
         forged = await flaws(database)
 
     assert [(change.after, change.reason) for change in stood][:1] == [("there", "remap")]
-    assert sorted(entry.content for entry in entries) == ["changed again", "final", "launch on 3 May", "there"]
+    assert sorted(entry.content for entry in entries) == [
+        *("blank there", "changed again", "final", "launch on 3 May", "lost there", "there")
+    ]
     assert bare == [None, None]
     assert moved_on == []
     assert [flaw.what for flaw in forged] == ["a memory is not what its last change says"]

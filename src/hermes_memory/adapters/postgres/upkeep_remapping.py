@@ -147,6 +147,11 @@ select h.id
          where t.agent_identity = $1 and t.erasure is null and t.change <> 'erased' limit $2) r
   join hermes_memory.history h on h.agent_identity = $1 and h.row_id = r.row_id
  where h.erasure is null and h.change <> 'erased'"""
+# One that an archive brought back here, and that is gone since, may still stand in the other theme under its id.
+HOLD_THEMES: Final[LiteralString] = "select hermes_memory.hold_themes(array[$1, $2])"
+TELL_WHAT_STANDS: Final[LiteralString] = """
+select hermes_memory.merge_entries($1, $2, array(
+  select distinct h.row_id from hermes_memory.history h where h.agent_identity = $1 and h.id = any ($3::uuid[])))"""
 MOVE_CHANGES: Final[LiteralString] = "select hermes_memory.move_changes($1, $2, $3::uuid[])"
 
 # What is left of rows that were gone before.
@@ -258,8 +263,12 @@ class Remapping:
 
     async def _changes(self, connection: Connection) -> Step:
         ids = [record["id"] for record in await connection.fetch(CHANGES, self.remap.source, self.rows)]
-        moved = await number(connection, MOVE_CHANGES, *self._names(), ids) if ids else 0
-        return Step(counts={"changes": moved}, more=bool(ids))
+        if not ids:
+            return Step(counts={}, more=False)
+        await connection.execute(HOLD_THEMES, *self._names())
+        await connection.execute(TELL_WHAT_STANDS, *self._names(), ids)
+        moved = await number(connection, MOVE_CHANGES, *self._names(), ids)
+        return Step(counts={"changes": moved}, more=True)
 
     async def _finish(self, connection: Connection) -> Step:
         source = self.remap.source

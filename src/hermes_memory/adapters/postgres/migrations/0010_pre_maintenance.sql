@@ -242,7 +242,8 @@ begin
 end $$;
 
 -- Lets entries that another theme has already give way to those: they mirror the same home, and history says so. Of one
--- that has the same id there, it says what stands, and by whom that was written.
+-- that has the same id there, it says what stands, and by whom that was written, also where nothing but the history of
+-- that id moves. What an entry was is not told where the change that made it so was erased.
 create function hermes_memory.merge_entries(from_theme text, to_theme text, ids uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -259,7 +260,8 @@ begin
          sha256(n.salt || convert_to(hermes_memory.change_form(
            to_theme, n.subject, n.id, n.row_id, n.operation, 'replaced', n.target, n.before, n.after, n.origin, n.tool,
            n.session_id, n.reason, n.at, n.said_at, n.done, n.metadata, n.twin), 'UTF8'))
-    from (select t.subject, f.id as row_id, t.target, f.content as before, t.content as after, t.said_at,
+    from (select t.subject, u.id as row_id, t.target, t.content as after, t.said_at,
+                 case when not coalesce(m.erased, false) then coalesce(f.content, t.content) end as before,
                  case when k.same then t.origin else 'operator' end as origin,
                  case when k.same then t.tool else 'remap' end as tool,
                  case when k.same then t.session_id end as session_id, case when k.same then 'remap' end as reason,
@@ -267,16 +269,20 @@ begin
                  case when k.same then t.metadata end as metadata, case when not k.same then t.id end as twin,
                  case when k.same then t.operation else gen_random_uuid() end as operation,
                  gen_random_uuid() as id, uuid_send(gen_random_uuid()) as salt
-            from hermes_memory.memory_entries f
+            from unnest(ids) as u(id)
+            left join hermes_memory.memory_entries f on f.agent_identity = from_theme and f.id = u.id
+            left join lateral (
+                 select h.erasure is not null as erased from hermes_memory.history h
+                  where h.agent_identity = from_theme and h.row_id = u.id and h.change <> 'erased'
+                  order by h.recorded_at desc, 1 limit 1) m on true
            cross join lateral (
-                 select e.* from hermes_memory.memory_entries e where e.agent_identity = to_theme and e.id = f.id
+                 select e.* from hermes_memory.memory_entries e where e.agent_identity = to_theme and e.id = u.id
                  union all
                  select e.* from hermes_memory.memory_entries e
                   where e.agent_identity = to_theme and e.subject = f.subject and e.target = f.target
                     and e.content_hash = f.content_hash
                  limit 1) t
-           cross join lateral (select t.id = f.id as same, clock_timestamp() as done offset 0) k
-           where f.agent_identity = from_theme and f.id = any (ids)
+           cross join lateral (select t.id = u.id as same, clock_timestamp() as done offset 0) k
           offset 0) n;
 end $$;
 
