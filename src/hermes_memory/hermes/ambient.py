@@ -106,14 +106,17 @@ class Ambient:
         return self._render(memory, binding, await self._search(memory, binding, query, in_prompt, timeout=left))
 
     async def _ahead(self, memory: Memory, binding: Binding, query: str) -> _Queued | None:
-        """Make a block to keep, None when not every leg of the search took part in it."""
+        """Make a block to keep, None when not every leg of the search took part in it, or nothing was found.
+
+        What has no vector yet may be found a moment later, and no mark of the theme tells of that.
+        """
         deadline, made_at = anyio.current_time() + QUEUED_TIMEOUT, time.monotonic()
         in_prompt, left = await self._before(memory, QUEUED_TIMEOUT)
         # Asked before the search: what is stored while it goes on may have escaped it, and counts as newer.
         standing = await memory.services.reader.standing(binding.caller, (), timeout=left)
         left = deadline - anyio.current_time()
         result = await self._search(memory, binding, query, in_prompt, timeout=left)
-        if result.degraded:
+        if result.degraded or not result.hits:
             return None
         return _Queued(
             block=self._render(memory, binding, result),
