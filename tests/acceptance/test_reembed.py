@@ -293,7 +293,7 @@ def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switch
 
     assert (filled.document["switched"], filled.document["standing"]["active"]) == (False, False)
     assert [each for each in told(beside, "vectors") if "generation 2 (not used yet)" in each]
-    assert "restart the agent" in switched.out
+    assert "restart its agents" in switched.out
     assert by_words["hits"]
     assert by_words["degraded"]
     (mismatch,) = told(doctor, "vectors", "error")

@@ -15,7 +15,7 @@ from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.application import reembed_filling
 from hermes_memory.application.embed import EmbedStage
 from hermes_memory.application.reembed import TOLERATED, Reembedded, Reembedding, Wanted
-from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected, Outdated
+from hermes_memory.domain.errors import EmbedderUnavailable, EmbeddingRejected, Outdated, SchemaNotApplied
 from hermes_memory.ports.embedding import Embedder
 from hermes_memory.ports.generations import GenerationStanding
 from hermes_memory.testing.making import CURRENT, DESK, add
@@ -228,6 +228,18 @@ async def test_a_generation_that_is_dropped_while_it_is_filled_ends_the_run(
 
     assert await bench.in_use() == OLD
     assert await bench.found(bench.old, "note 007") == "note 007"
+
+
+async def test_a_statement_that_misses_the_tables_of_a_dropped_generation_is_told_as_what_it_is(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def dropped_under_the_statement(generation: int, *_: object) -> None:
+        await bench.store.generations.drop(generation)
+        raise SchemaNotApplied("the database lacks the schema this version needs")
+
+    monkeypatch.setattr(bench.store.generations, "index", dropped_under_the_statement)
+    with pytest.raises(Outdated, match="dropped by another operator"):
+        await bench.run()
 
 
 async def test_a_generation_that_is_dropped_after_it_was_switched_away_again_is_no_success(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,9 +17,9 @@ import anyio
 
 from hermes_memory.application.calibration import measure
 from hermes_memory.application.embed import PROBE, EmbedStage
-from hermes_memory.application.reembed_filling import Filling
+from hermes_memory.application.reembed_filling import Filling, dropped
 from hermes_memory.application.reembed_progress import Progress, Quiet, Step
-from hermes_memory.domain.errors import EmbedderUnavailable, HermesMemoryError, Outdated, StoreUnavailable
+from hermes_memory.domain.errors import EmbedderUnavailable, HermesMemoryError, StoreUnavailable
 from hermes_memory.domain.model import Kind
 from hermes_memory.ports.embedding import Embedder, EmbeddingQueue
 from hermes_memory.ports.generations import Generations, GenerationStanding
@@ -174,7 +175,7 @@ class Reembedding:
             try:
                 outcome = await self._brought_to_use(number, filling, wanted)
             except HermesMemoryError as error:
-                failure = error
+                failure = await self._told(number, error)
             beside.cancel_scope.cancel()
         if failure is not None:
             raise failure
@@ -220,8 +221,15 @@ class Reembedding:
     async def _standing(self, number: int) -> GenerationStanding:
         found = [each for each in await self._generations.standing() if each.generation == number]
         if not found:
-            raise Outdated(f"the embedding generation {number} was dropped by another operator meanwhile")
+            raise dropped(number)
         return found[0]
+
+    async def _told(self, number: int, error: HermesMemoryError) -> HermesMemoryError:
+        """Return what went wrong. A statement that misses the tables of a dropped generation says something else."""
+        with suppress(HermesMemoryError):
+            if not await self._generations.kept(number):
+                return dropped(number)
+        return error
 
 
 def _loses(one: GenerationStanding, active: GenerationStanding | None) -> bool:

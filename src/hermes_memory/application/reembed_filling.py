@@ -21,6 +21,11 @@ FEW: Final = 1_000
 """Rows that wait, below which it is watched which ones they are: more may come as fast as they go."""
 
 
+def dropped(number: int) -> Outdated:
+    """Return what is told of a generation that is not there any more."""
+    return Outdated(f"the embedding generation {number} was dropped by another operator meanwhile")
+
+
 class Filling:
     """Watches a generation being filled, whoever does it. Belongs to the event loop."""
 
@@ -79,7 +84,7 @@ class Filling:
     async def _require_generation(self) -> None:
         """Ask whether it is still worth it; the connection that all ends by is kept from being cut off as idle, too."""
         if not await self._generations.kept(self._number):
-            raise Outdated(f"the embedding generation {self._number} was dropped by another operator meanwhile")
+            raise dropped(self._number)
 
     def _heed_embedder(self) -> None:
         """Give up on an embedder that has failed for too long and embedded nothing meanwhile."""

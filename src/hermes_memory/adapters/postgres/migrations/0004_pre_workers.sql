@@ -136,7 +136,8 @@ returns void language sql security definer set search_path = pg_catalog, pg_temp
     from (select k.agent_identity, k.row_id, k.generation
             from hermes_memory.embedding_jobs k join unnest(themes, ids, hashes) as u(theme, id, hash)
               on k.agent_identity = u.theme and k.row_id = u.id and k.content_hash = u.hash
-           where k.generation = of_generation and k.parked_reason is null for update of k skip locked) held
+           -- Asked like this, the index of what is due cannot answer: it would be read whole for every job.
+           where k.generation = of_generation and num_nulls(k.parked_reason) = 1 for update of k skip locked) held
    where j.agent_identity = held.agent_identity and j.row_id = held.row_id and j.generation = held.generation
 $$;
 
