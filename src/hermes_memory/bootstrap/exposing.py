@@ -64,7 +64,7 @@ class Exposure:
         while True:
             try:
                 metrics, endpoint = await call_aside(lambda: new_endpoint(self._where, events=True))
-            except Exception as error:  # noqa: BLE001 - a release of the client library whose calls differ, too
+            except Exception as error:  # noqa: BLE001 - a port that is taken; a release of the library whose calls differ
                 if not told:
                     reason = str(error) if isinstance(error, HermesMemoryError) else "it is of no use here"
                     facts = {"action": "metrics.not_served", "cause": type(error).__name__, "reason": reason}
