@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory import InvalidInput
 from hermes_memory.domain.archive import ArchivedTurn
@@ -67,7 +68,7 @@ def test_a_record_is_read_back_from_its_line_whatever_it_holds(vectors: list[byt
     assert line_of(back) == line
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("field", "value"),
     [
         ("kind", "poem"),
@@ -110,7 +111,7 @@ RECORD = {"change": "erased", "target": "", "reason": f"1 {'ab' * 32} {UUID(int=
 BARE: dict[str, Any] = dict.fromkeys(("before", "after", "tool", "session", "reason", "said_at", "metadata"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "field"),
     [
         ({"target": "note"}, "target"),

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import time
 
-import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.domain.asking import only_asks, read
 from hermes_memory.domain.telling import tells_number, tells_time
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Why?",
@@ -25,7 +25,7 @@ def test_a_text_of_questions_only_asks(text: str) -> None:
     assert only_asks(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -41,7 +41,7 @@ def test_a_text_that_states_something_does_not_only_ask(text: str) -> None:
     assert not only_asks(text)
 
 
-@pytest.mark.parametrize("text", ["?" * 100_000, "a?" * 50_000, "." * 100_000 + "?", " " * 100_000 + "?"])
+@for_each("text", ["?" * 100_000, "a?" * 50_000, "." * 100_000 + "?", " " * 100_000 + "?"])
 def test_a_hostile_text_is_judged_at_once(text: str) -> None:
     started = time.thread_time()
     only_asks(text)
@@ -50,7 +50,7 @@ def test_a_hostile_text_is_judged_at_once(text: str) -> None:
     assert cost < 1.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "When did Caroline move?",
@@ -73,7 +73,7 @@ def test_a_question_for_a_time_is_known_in_many_languages(question: str) -> None
     assert not read(question).number
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "What do we charge when a truck has to wait?",
@@ -88,7 +88,7 @@ def test_a_word_that_joins_clauses_does_not_ask_for_a_time(question: str) -> Non
     assert not read(question).time
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "How many nodes are there?",
@@ -107,7 +107,7 @@ def test_a_question_for_a_number_is_known_in_many_languages(question: str) -> No
     assert read(question).number
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "We moved in May.",
@@ -128,18 +128,18 @@ def test_a_time_is_seen_in_a_text(text: str) -> None:
     assert tells_time(text)
 
 
-@pytest.mark.parametrize("text", ["", "No idea.", "Ask Wanda for edit rights.", "Vielleicht.", "Не знаю.", "不知道。"])
+@for_each("text", ["", "No idea.", "Ask Wanda for edit rights.", "Vielleicht.", "Не знаю.", "不知道。"])
 def test_no_time_and_no_number_are_seen_where_there_is_none(text: str) -> None:
     assert not tells_time(text)
     assert not tells_number(text)
 
 
-@pytest.mark.parametrize("text", ["6 GB", "Two of them", "zwölf", "tres", "пять", "两千个", "３台"])
+@for_each("text", ["6 GB", "Two of them", "zwölf", "tres", "пять", "两千个", "３台"])
 def test_a_number_is_seen_in_a_text(text: str) -> None:
     assert tells_number(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "named"),
     [
         ("What did Wanda say?", {"Wanda Ros"}),
@@ -164,7 +164,7 @@ def test_who_speaks_without_a_name_is_another_one_and_never_named() -> None:
     assert read("What did Ana say?").names(["Ana"]) == set()
 
 
-@pytest.mark.parametrize("fragment", ["when ", "¿", "how many ", "1,", "от ", "年", "\n(", "и "])
+@for_each("fragment", ["when ", "¿", "how many ", "1,", "от ", "年", "\n(", "и "])
 def test_reading_takes_little_time_whatever_the_text_is(fragment: str) -> None:
     text = fragment * (200_000 // len(fragment))
     started = time.monotonic()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.ranking_rows import CALIBRATION, NOW, entry
+from tests.support.tables import for_each
 
 from hermes_memory.domain.bm25 import QueryStatistics, bm25, text_score
 from hermes_memory.domain.errors import InvalidInput
@@ -76,7 +77,7 @@ def test_an_empty_memory_has_statistics_too() -> None:
     assert text_score(bm25({"launch": 1}, 1, empty), empty.best_bm25) <= 1
 
 
-@pytest.mark.parametrize(("documents", "average"), [(-1, 1.0), (1, -1.0), (1, math.nan), (1, math.inf)])
+@for_each(("documents", "average"), [(-1, 1.0), (1, -1.0), (1, math.nan), (1, math.inf)])
 def test_impossible_statistics_are_refused(documents: int, average: float) -> None:
     with pytest.raises(InvalidInput):
         QueryStatistics(lexemes=(), documents=documents, average_length=average, frequencies={})

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.budget import Piece, estimate_tokens, fit, fit_payloads, truncate
 from hermes_memory.domain.model import Json
@@ -13,7 +13,7 @@ texts = st.one_of(st.text(max_size=300), st.text(alphabet="ab é漢😀\n\"'", m
 pieces = st.lists(st.builds(Piece, text=texts, overhead=st.integers(0, 20)), max_size=8)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "tokens"),
     [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("漢字", 3), ("привет", 3), ("😀", 2), ("a" * 4_000, 1_000)],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.inprocess import utc_now
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
@@ -239,7 +240,7 @@ def test_long_messages_that_differ_after_the_cut_alone_are_numbered_as_the_equal
     assert bench.said[0][0] == bench.said[2][0]
 
 
-@pytest.mark.parametrize("character", ["語", "😀", '"', "\n"])
+@for_each("character", ["語", "😀", '"', "\n"])
 def test_the_largest_messages_fit_an_item_of_the_spool_by_default_whatever_they_hold(character: str) -> None:
     bench = Bench(InMemorySpool(max_item_bytes=1024 * 1024))
     largest = f"a{character * (MAX_CHARS - 2)}b"

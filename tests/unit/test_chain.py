@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID, uuid4
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.chain import (
     FIELDS,
@@ -158,7 +158,7 @@ def test_an_erasure_on_record_leaves_the_chain_whole_and_any_other_is_found() ->
     assert said(vanished, seals) == {"a text vanished without an erasure"}
 
 
-@pytest.mark.parametrize("taken", sorted(TAKEN))
+@for_each("taken", sorted(TAKEN))
 def test_a_text_that_stands_in_a_tombstone_is_found(taken: str) -> None:
     links, seals = chain(2)
     doomed = {links[0].id}
@@ -177,7 +177,7 @@ def test_no_two_changes_share_a_form(one: list[str | None], other: list[str | No
     assert (canonical_form(one) == canonical_form(other)) == (one == other)
 
 
-@pytest.mark.parametrize("size", range(1, 20))
+@for_each("size", range(1, 20))
 def test_the_order_and_the_number_of_leaves_decide_the_root(size: int) -> None:
     leaves = [bytes([place]) * 32 for place in range(size)]
     roots = {merkle_root(leaves), merkle_root([*leaves, leaves[-1]]), merkle_root([merkle_root(leaves)])}

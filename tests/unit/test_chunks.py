@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.chunks import ChunkPolicy, chunks, tokens
 from hermes_memory.domain.errors import InvalidInput
@@ -59,7 +60,7 @@ def test_no_accent_and_no_joined_emoji_is_taken_from_its_letter(text: str) -> No
         assert not part.startswith("\u200d")
 
 
-@pytest.mark.parametrize("text", ["", "short", "五月三日に発売", "x" * 64])
+@for_each("text", ["", "short", "五月三日に発売", "x" * 64])
 def test_a_short_text_is_its_own_only_part(text: str) -> None:
     assert chunks(text, SMALL) == [text]
 
@@ -109,7 +110,7 @@ def test_scripts_are_counted_by_what_a_model_makes_of_them() -> None:
     assert tokens("字" * 40) == 40
 
 
-@pytest.mark.parametrize("values", [{"tokens": 15}, {"tokens": 16, "overlap": 8}, {"overlap": -1}, {"most": 0}])
+@for_each("values", [{"tokens": 15}, {"tokens": 16, "overlap": 8}, {"overlap": -1}, {"most": 0}])
 def test_a_policy_that_would_cut_for_ever_is_refused(values: dict[str, int]) -> None:
     with pytest.raises(InvalidInput):
         ChunkPolicy(**values)

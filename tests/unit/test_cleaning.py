@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime
 from functools import partial
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 
 from hermes_memory.domain.cleaning import CUT_MARKER, MAX_METADATA_TEXT, MAX_PARTS, clean_metadata, clean_text
 from hermes_memory.domain.fences import strip_blocks
@@ -32,7 +32,7 @@ def part(text: str) -> dict[str, str]:
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "text"),
     [
         ("hello", "hello"),
@@ -93,7 +93,7 @@ def test_a_long_text_is_cut_with_a_mark() -> None:
     assert clean_text("x" * 100, max_chars=100) == "x" * 100
 
 
-@pytest.mark.parametrize("cluster", ["e\u0301", "👨‍👩‍👧", "❤\ufe0f", "กุ้"])
+@for_each("cluster", ["e\u0301", "👨‍👩‍👧", "❤\ufe0f", "กุ้"])
 def test_a_cut_does_not_split_a_character_from_its_marks(cluster: str) -> None:
     for bound in range(40, 60):
         kept = clean_text(cluster * 50, max_chars=bound).removesuffix(CUT_MARKER)
@@ -156,7 +156,7 @@ def test_text_without_tags_is_left_as_it_is(value: str) -> None:
     assert strip_blocks(text) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         *("<memory-context>", "</memory-context>", "<", "<memory-context><recalled-memory x>", "\ud83d", "a"),
@@ -173,7 +173,7 @@ def test_the_cost_of_cleaning_grows_with_the_length_and_not_faster(unit: str) ->
     assert grows_linearly(on_repeated(partial(clean_text, max_chars=1000), unit), largest=128_000)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "metadata"),
     [
         (None, {}),

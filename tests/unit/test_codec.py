@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.spool.codec import VERSION, UnknownVersion, UnreadableOperation, decode, encode
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
@@ -169,7 +170,7 @@ def _stands(part: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "given_fields"),
     [
         (Stamp, {"operation", "caller", "origin", "accepted_at", "tool", "reason"}),
@@ -243,7 +244,7 @@ def test_a_newer_version_asks_for_an_upgrade() -> None:
     assert str(VERSION) in str(refused.value)
 
 
-@pytest.mark.parametrize("value", [datetime.now(UTC), b"bytes", {1, 2}, object()])
+@for_each("value", [datetime.now(UTC), b"bytes", {1, 2}, object()])
 def test_metadata_that_is_not_json_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         encode(add("one", metadata=cast("Any", {"key": value})))

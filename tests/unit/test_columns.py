@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.postgres.pacing import VALUES_A_STATEMENT
 from hermes_memory.adapters.postgres.rows import columns_in_parts
 
 
-@pytest.mark.parametrize("count", [0, 1, 249, 250, 251, 1_001])
+@for_each("count", [0, 1, 249, 250, 251, 1_001])
 def test_every_row_is_in_one_part_in_its_order(count: int) -> None:
     rows = [(number, "a", None, b"") for number in range(count)]
     parts = list(columns_in_parts(rows))

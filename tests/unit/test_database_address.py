@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncpg
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.domain.database_address import require_database_address
 from hermes_memory.domain.errors import ConfigurationError
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         "postgresql://",
@@ -25,7 +26,7 @@ def test_what_the_driver_reads_is_an_address(address: str) -> None:
     assert require_database_address(address) == address
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "told"),
     [
         ("http://x", "URL such as postgresql://"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.demo.burst import MOST, order_line
 from hermes_memory.demo.cast import read_cast
@@ -46,7 +47,7 @@ def test_a_transcript_says_whose_it_is_and_what_was_said_in_order() -> None:
     assert transcript.lines[0].at.isoformat() == "2026-03-04T09:05:00+02:00"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "complaint"),
     [
         ("", "a.jsonl is empty"),

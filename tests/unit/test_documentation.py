@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 from tests.support.page_scripts import page_script
+from tests.support.tables import for_each
 
 from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAMED
 from hermes_memory.cli.main import command_parser
@@ -151,7 +152,7 @@ def test_every_module_of_the_domain_is_said_to_hold_a_rule() -> None:
     assert not missing, "name them under `Where each rule lives` of the architecture page"
 
 
-@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(CHECKOUT)))
+@for_each("page", LINKED, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
     targets = [target.partition("#")[0] for target in _LINK.findall(_prose(page))]
     local = [target for target in targets if target and "://" not in target]
@@ -159,7 +160,7 @@ def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
     assert not [target for target in local if not (page.parent / target).exists()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+@for_each("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_a_line_of_a_page_holds_one_sentence(page: Path) -> None:
     prose = [line for line in _prose(page).splitlines() if not re.match(r"\s*(\||>|[-*] |\d+\. )", line)]
 

@@ -11,6 +11,7 @@ from itertools import product
 import pytest
 from tests.support.growth import grows_linearly, on_repeated
 from tests.support.ranking_rows import entry, hit, turn
+from tests.support.tables import for_each
 
 from hermes_memory.domain.cleaning import clean_text
 from hermes_memory.domain.echoes import without_recalled
@@ -102,12 +103,12 @@ def test_there_is_a_line_of_every_kind() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("form", FORMS)
+@for_each("form", FORMS)
 def test_nothing_is_left_of_a_line_that_repeats_a_memory_in_quotes(form: str) -> None:
     assert [echo for echo in repeated(form) if clean_text(echo, max_chars=10**6)] == []
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
+@for_each("sentence", SENTENCES)
 def test_no_memory_is_left_in_a_sentence_that_quotes_it(sentence: str) -> None:
     for echo in repeated(sentence):
         kept = without_recalled(echo)
@@ -116,8 +117,8 @@ def test_no_memory_is_left_in_a_sentence_that_quotes_it(sentence: str) -> None:
         assert kept.startswith(sentence.partition("{")[0].rstrip(" *("))
 
 
-@pytest.mark.parametrize("line", [each for each in LINES if "“Launch on Quillday”" in each][::5])
-@pytest.mark.parametrize("form", FORMS)
+@for_each("line", [each for each in LINES if "“Launch on Quillday”" in each][::5])
+@for_each("form", FORMS)
 def test_nothing_is_left_of_a_line_that_repeats_a_memory_without_quotes(line: str, form: str) -> None:
     for each in emphasised(line):
         assert clean_text(form.format(in_quotes(each, "")), max_chars=10**6) == ""
@@ -145,7 +146,7 @@ REMARKS = [
 ABOUT_BARE = [each for each in REMARKS if each.startswith(("{}.", "{};", "{} (", "{}, b", "{} =", "{} —", "> ", "| "))]
 
 
-@pytest.mark.parametrize("remark", REMARKS)
+@for_each("remark", REMARKS)
 def test_every_word_is_kept_that_is_said_about_a_quoted_memory(remark: str) -> None:
     words = WORDS.findall(remark)
     for echo in repeated(remark):
@@ -154,14 +155,14 @@ def test_every_word_is_kept_that_is_said_about_a_quoted_memory(remark: str) -> N
         assert WORDS.findall(kept) == words
 
 
-@pytest.mark.parametrize("remark", ABOUT_BARE)
+@for_each("remark", ABOUT_BARE)
 def test_a_remark_is_kept_that_is_set_off_from_a_memory_in_no_quotes(remark: str) -> None:
     kept = without_recalled(remark.format("2024-06-01 entry (memory), from user: Launch on Quillday"))
 
     assert WORDS.findall(kept) == WORDS.findall(remark)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("quoted", "remark"),
     [
         ("「打ち上げは9日」", "は違う、10日だ"),
@@ -183,10 +184,8 @@ def test_a_memory_in_quotes_that_are_around_its_label_too_is_known() -> None:
         assert without_recalled(text) == f"Your {before} {behind} is wrong, it is June"
 
 
-@pytest.mark.parametrize(
-    "below", ["“Launch on 9 May”", '"Launch on 9 May"', "> Launch on 9 May", "> «9 May»", "  - “9 May”"]
-)
-@pytest.mark.parametrize("label", ["{}:", "**{}:**", "- {}:  "])
+@for_each("below", ["“Launch on 9 May”", '"Launch on 9 May"', "> Launch on 9 May", "> «9 May»", "  - “9 May”"])
+@for_each("label", ["{}:", "**{}:**", "- {}:  "])
 def test_a_memory_below_its_label_is_known(label: str, below: str) -> None:
     echo = f"{label.format('2024-06-01 entry (memory), from user')}\n{below}"
 
@@ -205,7 +204,7 @@ def test_where_nothing_tells_what_is_quoted_all_is_kept(text: str) -> None:
     assert without_recalled(text) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         '2026-05-03 entry (memory), from user: "a" ', '2026-05-03 entry (memory), from user: "', '"', "(",

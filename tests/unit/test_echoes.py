@@ -6,9 +6,9 @@ import json
 import uuid
 from collections.abc import Callable
 
-import pytest
 from tests.support.growth import grows_linearly, on_repeated
 from tests.support.ranking_rows import entry, hit, turn
+from tests.support.tables import for_each
 
 from hermes_memory.domain.cleaning import clean_text
 from hermes_memory.domain.echoes import without_recalled
@@ -79,8 +79,8 @@ def tells(text: str) -> list[str]:
     return [word for word in TOLD if word in text]
 
 
-@pytest.mark.parametrize("wrap", WRAPPINGS)
-@pytest.mark.parametrize("answer", [RECALLED, PROFILE, REMEMBERED, json.dumps(PAYLOADS), json.dumps(PAYLOADS[1])])
+@for_each("wrap", WRAPPINGS)
+@for_each("answer", [RECALLED, PROFILE, REMEMBERED, json.dumps(PAYLOADS), json.dumps(PAYLOADS[1])])
 def test_an_answer_is_known_however_it_is_wrapped(answer: str, wrap: Callable[[str], str]) -> None:
     kept = clean_text(f"I have looked.\n{wrap(answer)}\nThat is all.", max_chars=10**6)
 
@@ -89,13 +89,13 @@ def test_an_answer_is_known_however_it_is_wrapped(answer: str, wrap: Callable[[s
     assert kept.endswith("That is all.")
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_every_answer_and_part_of_one_is_known(name: str) -> None:
     assert tells(without_recalled(ANSWERS[name])) == []
 
 
-@pytest.mark.parametrize("answer", [RECALLED, PROFILE, REMEMBERED, json.dumps(PAYLOADS), json.dumps(PAYLOADS[1])])
-@pytest.mark.parametrize("wrap", [as_it_is, in_a_string, in_two_strings, as_python, in_lines])
+@for_each("answer", [RECALLED, PROFILE, REMEMBERED, json.dumps(PAYLOADS), json.dumps(PAYLOADS[1])])
+@for_each("wrap", [as_it_is, in_a_string, in_two_strings, as_python, in_lines])
 def test_an_answer_that_is_cut_off_at_its_end_is_known(answer: str, wrap: Callable[[str], str]) -> None:
     wrapped = wrap(answer)
 
@@ -107,8 +107,8 @@ def test_an_answer_that_is_cut_off_at_its_end_is_known(answer: str, wrap: Callab
             assert kept.endswith("I go on.") == (rest == "\nI go on.")
 
 
-@pytest.mark.parametrize("answer", [RECALLED, PROFILE, REMEMBERED, json.dumps(PAYLOADS[1])])
-@pytest.mark.parametrize("wrap", [as_it_is, in_a_string, as_python, in_lines])
+@for_each("answer", [RECALLED, PROFILE, REMEMBERED, json.dumps(PAYLOADS[1])])
+@for_each("wrap", [as_it_is, in_a_string, as_python, in_lines])
 def test_an_answer_that_is_cut_off_at_its_beginning_is_known(answer: str, wrap: Callable[[str], str]) -> None:
     wrapped = wrap(answer)
 
@@ -121,8 +121,8 @@ def test_an_answer_that_is_cut_off_at_its_beginning_is_known(answer: str, wrap: 
             assert kept.startswith("I have looked.\n") == before.startswith("I")
 
 
-@pytest.mark.parametrize("wrap", [as_it_is, in_lines])
-@pytest.mark.parametrize("gap", ["…", "\n[200 characters omitted]\n", " ... "])
+@for_each("wrap", [as_it_is, in_lines])
+@for_each("gap", ["…", "\n[200 characters omitted]\n", " ... "])
 def test_an_answer_with_its_middle_cut_out_is_known(wrap: Callable[[str], str], gap: str) -> None:
     wrapped = wrap(RECALLED)
 
@@ -131,8 +131,8 @@ def test_an_answer_with_its_middle_cut_out_is_known(wrap: Callable[[str], str], 
             assert tells(without_recalled(f"{wrapped[:begin]}{gap}{wrapped[end:]}")) == []
 
 
-@pytest.mark.parametrize("answer", [RECALLED, PROFILE, REMEMBERED])
-@pytest.mark.parametrize("wrap", [as_it_is, in_a_string, in_lines])
+@for_each("answer", [RECALLED, PROFILE, REMEMBERED])
+@for_each("wrap", [as_it_is, in_a_string, in_lines])
 def test_nothing_is_left_of_a_message_that_is_an_answer_alone(answer: str, wrap: Callable[[str], str]) -> None:
     assert clean_text(wrap(answer), max_chars=10**6) == ""
 
@@ -143,27 +143,27 @@ RECEIPTS = [
 ]
 
 
-@pytest.mark.parametrize("message", [*RECEIPTS, f" {RECEIPTS[0]}\n", "\n".join(RECEIPTS)])
+@for_each("message", [*RECEIPTS, f" {RECEIPTS[0]}\n", "\n".join(RECEIPTS)])
 def test_nothing_is_left_of_answers_that_tell_nothing_but_an_id(message: str) -> None:
     assert without_recalled(message) == ""
 
 
-@pytest.mark.parametrize("receipt", RECEIPTS)
-@pytest.mark.parametrize("wrap", [as_it_is, in_a_string])
+@for_each("receipt", RECEIPTS)
+@for_each("wrap", [as_it_is, in_a_string])
 def test_what_resembles_such_an_answer_stays_in_a_question_about_it(receipt: str, wrap: Callable[[str], str]) -> None:
     question = f"My API answers {wrap(receipt)} and then hangs, why?"
 
     assert without_recalled(question) == question
 
 
-@pytest.mark.parametrize("line", [NOTE_LINE, SAID_LINE])
-@pytest.mark.parametrize(
+@for_each("line", [NOTE_LINE, SAID_LINE])
+@for_each(
     "quotes",
     [
         "„|“", "„|”", "«|»", "»|«", "‹|›", "‘|’", "‚|‘", "'|'", "「|」", "`|`", "|", "« | »", "'|", "„|",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("form", ["{}", "> {}", "1. {}", "* {}", "  {}", "| {} |", "- {}"])
+@for_each("form", ["{}", "> {}", "1. {}", "* {}", "  {}", "| {} |", "- {}"])
 def test_a_line_of_a_block_is_known_in_whatever_quotes(line: str, quotes: str, form: str) -> None:
     before, after = quotes.split("|")
     echo = form.format(line.removeprefix("- ").replace("“", before).replace("”", after))
@@ -178,8 +178,8 @@ def test_what_is_said_behind_such_a_line_is_kept() -> None:
     assert without_recalled(f"{echo} was moved again, to 12 May") == "  was moved again, to 12 May"
 
 
-@pytest.mark.parametrize("dash", ["—", "–", "->", "--", "-"])
-@pytest.mark.parametrize("form", ["{}", "> {}", "{}\n"])
+@for_each("dash", ["—", "–", "->", "--", "-"])
+@for_each("form", ["{}", "> {}", "{}\n"])
 def test_a_correction_behind_a_line_without_quotes_is_kept(dash: str, form: str) -> None:
     line = form.format(f"- 2026-05-03 entry (memory), from user: Launch on 9 May {dash} that is wrong, it is 12 May")
 
@@ -237,14 +237,14 @@ OWN_LINES = [
 ]
 
 
-@pytest.mark.parametrize("text", [*OWN_JSON, *OWN_LINES])
+@for_each("text", [*OWN_JSON, *OWN_LINES])
 def test_what_somebody_else_writes_in_such_words_is_kept(text: str) -> None:
     for whole in (text, f"See:\n{text}\nThat is mine."):
         assert without_recalled(whole) == whole
 
 
-@pytest.mark.parametrize("number", [1, 40, 400])
-@pytest.mark.parametrize("other", ['{"id": 5, "content": "mine"}', '{"entry": 5}', '{"own": [{"turn": {"id": 1}}]}'])
+@for_each("number", [1, 40, 400])
+@for_each("other", ['{"id": 5, "content": "mine"}', '{"entry": 5}', '{"own": [{"turn": {"id": 1}}]}'])
 def test_an_answer_behind_many_objects_of_others_is_known(number: int, other: str) -> None:
     ordinary = f"{other}\n" * number
 
@@ -252,7 +252,7 @@ def test_an_answer_behind_many_objects_of_others_is_known(number: int, other: st
     assert tells(without_recalled(f"[{ordinary.replace(chr(10), ',')}{PROFILE}]")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         f"{RECEIPTS[0]}\n",

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from tests.support.faulty import FaultyEmbedder, FaultyQueue
 from tests.support.inprocess import GUARD, embed_breaker, until
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.application import embed
@@ -191,7 +192,7 @@ async def test_rows_that_are_stored_later_are_embedded_when_the_bell_rings(
     assert bench.embedder.batches == [["the vault is number 13"]]
 
 
-@pytest.mark.parametrize("refused", [(0,), (99,), (57,), (3, 4, 77)])
+@for_each("refused", [(0,), (99,), (57,), (3, 4, 77)])
 async def test_refused_texts_among_a_hundred_are_parked_and_all_others_embedded(refused: tuple[int, ...]) -> None:
     bench = Bench(batch=100)
     await bench.store_notes(*notes(100))

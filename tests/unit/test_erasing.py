@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 from tests.contract.test_store_inmemory import Levers
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
@@ -321,8 +322,8 @@ class LostSpool(UncleanableSpool):
 TROUBLES: Final = (StoreUnavailable("it is locked"), ConfigurationError("it is another user's"))
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
-@pytest.mark.parametrize(("kind", "unlooked"), [(UncleanableSpool, 0), (LostSpool, 1)])
+@for_each("trouble", TROUBLES)
+@for_each(("kind", "unlooked"), [(UncleanableSpool, 0), (LostSpool, 1)])
 async def test_a_spool_that_cannot_be_used_once_the_database_has_erased_costs_the_certificate_its_completeness_alone(
     kind: type[UncleanableSpool], unlooked: int, trouble: HermesMemoryError
 ) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.domain.contacts import ContactKind
 from hermes_memory.domain.erasure import (
@@ -54,7 +55,7 @@ SECRET = b"s" * 32
 PHONE = "+15550100199"
 
 
-@pytest.mark.parametrize("name", ["", "  ", "*", "mark%", "mark?ting", "[a-z]", "all", "Current", "sub\u200bject"])
+@for_each("name", ["", "  ", "*", "mark%", "mark?ting", "[a-z]", "all", "Current", "sub\u200bject"])
 def test_no_theme_is_erased_by_a_pattern_or_a_scope(name: str) -> None:
     with pytest.raises(InvalidInput):
         theme_named(name)

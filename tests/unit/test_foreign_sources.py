@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory import ConfigurationError, InvalidInput, Settings
 from hermes_memory.adapters.notebook_files import NotebookFiles
@@ -204,7 +205,7 @@ def test_a_contacts_rows_get_the_subject_under_which_live_talk_is_kept_and_no_ot
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "metadata",
     [
         {"userId": "123456789"},
@@ -314,7 +315,7 @@ def test_whatever_a_key_of_the_peer_holds_a_home_takes_what_comes_out_and_the_re
         assert key != "embed_api_key_env" or "sk-ant-1" not in f"{found}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "settings"),
     [
         ({"write_contexts": ""}, {}),
@@ -334,7 +335,7 @@ def test_what_the_peer_takes_as_not_set_is_left_out_and_nothing_is_refused(
     assert (found.settings, found.refused) == (settings, {})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value", "kept", "told"),
     [
         ("embed_dim", 768.5, None, "768.5 cannot be taken over: expected a whole number from 1 to 4,000"),
@@ -382,7 +383,7 @@ def test_what_no_rule_of_the_conversion_foresaw_is_refused_by_the_rules_of_the_s
     assert found.refused == {"prefetch_limit": "99 cannot be used: expected a whole number from 1 to 50"}
 
 
-@pytest.mark.parametrize("address", ["nonsense", "dbname='open", "host=a =b", "port=x dbname=y", "port=70000"])
+@for_each("address", ["nonsense", "dbname='open", "host=a =b", "port=x dbname=y", "port=70000"])
 def test_an_address_that_cannot_be_read_is_refused_and_not_quoted(address: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         connection_arguments(address)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.support.inprocess import GUARD, InProcess
+from tests.support.tables import for_each
 
 from hermes_memory.application.forgetting import await_forgetting
 from hermes_memory.application.view import View
@@ -96,7 +97,7 @@ READS: dict[str, Callable[[View, RowId, TraceId], Awaitable[object]]] = {
 }
 
 
-@pytest.mark.parametrize("read", READS)
+@for_each("read", READS)
 async def test_no_way_to_read_shows_what_another_process_of_the_home_accepted_to_forget(read: str) -> None:
     parts = InProcess()
     row = await store(parts, "One")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.ranking_rows import CALIBRATION, NOW, STATISTICS, entry, turn
+from tests.support.tables import for_each
 
 from hermes_memory.domain.asking import NOTHING, Asked, read
 from hermes_memory.domain.bm25 import bm25
@@ -40,7 +41,7 @@ def holding(row: Row, held: int, *, cosine: float | None = None) -> Candidate:
     return Candidate(row=row, bm25=score, held=held, cosine=cosine)
 
 
-@pytest.mark.parametrize(("cosine", "meaning"), [(None, 0), (-0.3, 0), (0.2, 0), (0.45, 0.5), (0.7, 1), (0.99, 1)])
+@for_each(("cosine", "meaning"), [(None, 0), (-0.3, 0), (0.2, 0), (0.45, 0.5), (0.7, 1), (0.99, 1)])
 def test_a_cosine_is_read_between_the_levels_of_its_embedder(cosine: float | None, meaning: float) -> None:
     assert CALIBRATION(cosine) == pytest.approx(meaning)
 
@@ -52,14 +53,14 @@ def test_the_same_cosine_means_different_things_to_different_embedders() -> None
     assert CALIBRATION(0.7) == 1
 
 
-@pytest.mark.parametrize(("unrelated", "related"), [(0.5, 0.5), (0.7, 0.2), (-2, 0), (0, 2), (math.nan, 1)])
+@for_each(("unrelated", "related"), [(0.5, 0.5), (0.7, 0.2), (-2, 0), (0, 2), (math.nan, 1)])
 def test_a_calibration_out_of_order_is_refused(unrelated: float, related: float) -> None:
     with pytest.raises(InvalidInput):
         CosineCalibration(unrelated=unrelated, related=related)
 
 
-@pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
-@pytest.mark.parametrize("name", [one.name for one in fields(RankingWeights) if one.name != "half_life"])
+@for_each("weight", [-0.1, math.nan, math.inf])
+@for_each("name", [one.name for one in fields(RankingWeights) if one.name != "half_life"])
 def test_a_weight_that_makes_no_sense_is_refused(name: str, weight: float) -> None:
     weights: dict[str, Any] = {name: weight}
 

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any, Final, cast
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.adapters.spool.codec import decode, encode
@@ -65,19 +66,19 @@ def test_the_earliest_and_the_latest_time_are_kept(acceptor: Acceptor, at: datet
     assert operation.at.tzinfo is UTC
 
 
-@pytest.mark.parametrize("occurrence", [-1, 1 << 31, 1.0, "1", True, None])
+@for_each("occurrence", [-1, 1 << 31, 1.0, "1", True, None])
 def test_an_occurrence_that_cannot_be_stored_is_refused_and_not_accepted(occurrence: object) -> None:
     with pytest.raises(InvalidInput, match="occurrence"):
         said("Yes", occurrence=cast("int", occurrence))
 
 
-@pytest.mark.parametrize("subject", ["b" * 32, b"short", 7, ["b"] * 32])
+@for_each("subject", ["b" * 32, b"short", 7, ["b"] * 32])
 def test_a_subject_is_bytes_of_the_right_length(subject: object) -> None:
     with pytest.raises(InvalidInput, match="a subject is 32 bytes"):
         Caller(theme=Theme("marketing"), subject=cast("Subject", subject))
 
 
-@pytest.mark.parametrize("name", [None, 5, b"marketing", ["marketing"]])
+@for_each("name", [None, 5, b"marketing", ["marketing"]])
 def test_a_theme_is_text(name: object) -> None:
     with pytest.raises(InvalidInput, match="not text"):
         claim_theme(cast("str", name))
@@ -93,7 +94,7 @@ def test_the_name_of_a_tool_is_cleaned_like_any_text(acceptor: Acceptor) -> None
     assert len(operation.stamp.tool) <= 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [{"origin": "boss"}, {"tool": object()}, {"operation": "no uuid"}, {"accepted_at": "yesterday"}],
 )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 
 from hermes_memory.domain.contacts import recognise
 from hermes_memory.domain.errors import InvalidInput
@@ -142,7 +143,7 @@ THEMES = [
 ]
 
 
-@pytest.mark.parametrize("key", PERSONS)
+@for_each("key", PERSONS)
 def test_the_key_of_a_person_leads_to_the_direct_messages_with_a_subject(key: str) -> None:
     identity = identify(key, agent_identity="coder")
 
@@ -150,7 +151,7 @@ def test_the_key_of_a_person_leads_to_the_direct_messages_with_a_subject(key: st
     assert identity.subject is not None
 
 
-@pytest.mark.parametrize("key", CHATS)
+@for_each("key", CHATS)
 def test_the_key_of_a_group_leads_to_the_groups_with_a_subject(key: str) -> None:
     identity = identify(key, agent_identity="coder")
 
@@ -158,14 +159,14 @@ def test_the_key_of_a_group_leads_to_the_groups_with_a_subject(key: str) -> None
     assert identity.subject is not None
 
 
-@pytest.mark.parametrize("key", THEMES)
+@for_each("key", THEMES)
 def test_a_name_that_only_resembles_a_contact_stays_a_theme_of_its_own(key: str) -> None:
     identity = identify(key, agent_identity="coder")
 
     assert (identity.theme, identity.subject, identity.reason) == (key, None, Reason.SESSION_KEY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("sms:+15551234567", "agent:main:sms:private:+1 (555) 123-4567"),
@@ -185,7 +186,7 @@ def test_one_contact_has_one_subject_however_the_key_is_spelt(one: str, other: s
     assert identify(one).subject == identify(other).subject
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("sms:+15551234567", "imessage:+15551234567"),
@@ -215,7 +216,7 @@ def test_everybody_in_a_group_shares_its_memory_and_no_other_group_does() -> Non
     assert one.subject != elsewhere.subject
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "user", "chat", "shared"),
     [
         ("agent:main:telegram:group:-100444555666", "777000111", "group", True),
@@ -237,7 +238,7 @@ def test_a_chat_of_several_people_is_told_from_one_that_is_a_persons_own(
     assert is_shared(HostIdentity(gateway_session_key=key, user_id=user, chat_type=chat)) is shared
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tail", "facts", "shared"),
     [
         (":4915150607080", {"user_id": "99887766554433@lid"}, False),
@@ -283,9 +284,7 @@ def test_names_are_tried_in_order() -> None:
     assert identify().reason is Reason.DEFAULT
 
 
-@pytest.mark.parametrize(
-    "name", ["whatsapp-dm", "WhatsApp-DM", "external-group", "_bench", "all", "ａｌｌ", "current", "session"]
-)
+@for_each("name", ["whatsapp-dm", "WhatsApp-DM", "external-group", "_bench", "all", "ａｌｌ", "current", "session"])
 def test_a_reserved_name_claimed_from_outside_gives_way_to_the_next_one(name: str) -> None:
     claimed = identify(name, agent_identity="coder")
     claimed_alone = identify(name)
@@ -305,7 +304,7 @@ def test_an_unusable_name_gives_way_to_the_next_one(name: str) -> None:
     assert (identity.theme, identity.reason) == ("coder", Reason.UNUSABLE_NAME)
 
 
-@pytest.mark.parametrize("spelling", ["mar\u200bketing", "Ｍａｒｋｅｔｉｎｇ", "mark\x00eting", " MARKETING "])
+@for_each("spelling", ["mar\u200bketing", "Ｍａｒｋｅｔｉｎｇ", "mark\x00eting", " MARKETING "])
 def test_spellings_of_a_name_fold_to_one_theme(spelling: str) -> None:
     assert identify(spelling).theme == "marketing"
 
@@ -354,7 +353,7 @@ def test_the_patterns_of_benchmarks_can_be_chosen() -> None:
     assert identify("skill-bench-1", policy).theme == "skill-bench-1"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "name", "fitting"),
     [
         ("a*", "abc", True),
@@ -387,7 +386,7 @@ def test_an_alias_does_not_let_a_contact_out_of_its_sink() -> None:
     assert identify("all", policy).theme == DEFAULT_THEME
 
 
-@pytest.mark.parametrize("target", ["all", "whatsapp-dm", "sms:+15551234567", ""])
+@for_each("target", ["all", "whatsapp-dm", "sms:+15551234567", ""])
 def test_an_alias_cannot_stand_for_a_reserved_name_or_a_contact(target: str) -> None:
     with pytest.raises(InvalidInput):
         IdentityPolicy(aliases={"x": target})
@@ -507,12 +506,12 @@ def test_a_number_shows_nowhere_in_what_is_kept(number: str, form: str) -> None:
         assert number[1:] not in shown
 
 
-@pytest.mark.parametrize("unit", ["a:", "+1", "1", "@", "a@", "agent:main:", "telegram:", ";-;", "(", "a.b@c.", "!x:"])
+@for_each("unit", ["a:", "+1", "1", "@", "a@", "agent:main:", "telegram:", ";-;", "(", "a.b@c.", "!x:"])
 def test_recognition_takes_linear_time(unit: str) -> None:
     assert grows_linearly(on_repeated(recognise, unit), largest=64_000)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("context", "allowed", "writing"),
     [
         (None, {"primary"}, True),

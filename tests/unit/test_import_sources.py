@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.cli.exits import USAGE
 from hermes_memory.cli.main import command_parser
 from hermes_memory.domain.identity import HOST_WORKSPACE
 
 
-@pytest.mark.parametrize("source", ["mem0", "tablestore", "holographic", "markdown"])
+@for_each("source", ["mem0", "tablestore", "holographic", "markdown"])
 def test_a_file_may_be_told_whose_it_becomes_where_it_names_no_agent(source: str) -> None:
     told = command_parser().parse_args(["import", source, "a-file", "--theme", "marketing"])
     untold = command_parser().parse_args(["import", source, "a-file"])

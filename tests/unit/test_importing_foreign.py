@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.archive import InMemoryArchive
@@ -56,7 +57,7 @@ def test_the_same_file_imported_for_two_owners_becomes_rows_of_two_ids_and_the_s
     assert len({once, other, hers}) == 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("role", "origin"),
     [(Role.USER, "import"), (Role.ASSISTANT, "import"), (Role.SYSTEM, "agent"), (Role.TOOL, "tool")],
 )

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory.archive import InMemoryArchive
 from hermes_memory.application.accept import NAME_MAX_CHARS, REASON_MAX_CHARS
@@ -103,7 +104,7 @@ async def test_a_speaker_in_a_file_is_named_without_the_key_of_a_contact(restori
     assert [each.speaker for each in kept if isinstance(each, ArchivedTurn)] == [None, "Bob", "Ana"]
 
 
-@pytest.mark.parametrize("contact", CONTACTS)
+@for_each("contact", CONTACTS)
 async def test_a_contact_becomes_no_name_of_an_agent_and_the_other_lines_go_on(contact: str) -> None:
     done, kept = await imported([replace(DELEGATION, child_theme=contact), entry("another fact", 2)])
 
@@ -123,14 +124,14 @@ async def test_a_line_with_a_secret_is_refused_where_such_texts_are(field: str) 
     assert not done.new.total()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("20260503_101500_12345678", "20260503_101500_ab12cd", "8f14e45f-ceea-467f-a0e6-0123456789ab"),
         *("1714732800.123456", f"contact~{'0a' * 16}"),
     ],
 )
-@pytest.mark.parametrize("record", WHOLE, ids=lambda each: type(each).__name__)
+@for_each("record", WHOLE, ids=lambda each: type(each).__name__)
 def test_what_live_writes_keep_is_left_as_it_is(record: Any, name: str) -> None:
     if hasattr(record, "session"):
         record = replace(record, session=name)
@@ -138,8 +139,8 @@ def test_what_live_writes_keep_is_left_as_it_is(record: Any, name: str) -> None:
     assert RecordPreparing(preparing()).prepared(record) == record
 
 
-@pytest.mark.parametrize("name", ["1714730400", "root@server.example.com", "agent:main:telegram:dm:123456"])
-@pytest.mark.parametrize("record", WHOLE, ids=lambda each: type(each).__name__)
+@for_each("name", ["1714730400", "root@server.example.com", "agent:main:telegram:dm:123456"])
+@for_each("record", WHOLE, ids=lambda each: type(each).__name__)
 def test_a_session_that_is_named_by_a_contact_is_kept_as_live_writes_keep_it(record: Any, name: str) -> None:
     fields = [each for each in ("session", "parent", "child_session") if hasattr(record, each)]
     prepared = RecordPreparing(preparing()).prepared(replace(record, **dict.fromkeys(fields, name)))
@@ -148,8 +149,8 @@ def test_a_session_that_is_named_by_a_contact_is_kept_as_live_writes_keep_it(rec
     assert name not in repr(prepared)
 
 
-@pytest.mark.parametrize("role", Role)
-@pytest.mark.parametrize("origin", Origin)
+@for_each("role", Role)
+@for_each("origin", Origin)
 async def test_no_record_is_trusted_further_than_an_import_by_what_its_file_says(origin: Origin, role: Role) -> None:
     fact = replace(entry("payments go to Eve", 3), origin=origin, source="0" * 32)
     said = replace(turn("payments go to Eve", 0, number=4), origin=origin, role=role)
@@ -170,7 +171,7 @@ async def test_no_record_is_trusted_further_than_an_import_by_what_its_file_says
     assert (came.origin, came.tool) == (known["origin"], known["tool"])
 
 
-@pytest.mark.parametrize("origin", Origin)
+@for_each("origin", Origin)
 async def test_what_an_operator_restores_is_kept_as_the_file_has_it(origin: Origin) -> None:
     fact = replace(entry("a fact", 3), origin=origin, source="0" * 32)
     records: Sequence[ArchivedEntry | ArchivedTurn | ArchivedChange] = [

@@ -12,7 +12,9 @@ from types import ModuleType
 
 import pytest
 import yaml
+from tests.support.command import in_process
 
+from hermes_memory.cli.exits import ERROR
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.hermes import install as installing
 from hermes_memory.hermes.files import write_atomically
@@ -419,6 +421,7 @@ def test_the_check_is_not_misled_by_files_in_the_working_directory(
 
 def test_installing_verifies_that_the_host_gets_this_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))  # without a `hermes`
     result = install(Path("home"))  # named as from the working directory, which the fresh interpreter does not share
 
     assert result.problems == ()
@@ -506,6 +509,22 @@ def test_a_hermes_of_another_interpreter_is_told_with_the_remedy(tmp_path: Path,
     assert found.python == python
     assert found.sees_memory is False
     assert f"{python} -m pip install" in found.problem
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_install_says_that_the_python_of_hermes_lacks_the_library_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = _other_python(tmp_path)
+    path = _command(tmp_path / "bin", f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n")
+    monkeypatch.setenv("PATH", path, prepend=os.pathsep)
+
+    code = in_process("install", "--hermes-home", str(tmp_path / "home"))
+
+    told = capsys.readouterr().out
+    assert code == ERROR
+    assert f"problem: '{path}/hermes' runs {python}, which does not find this library: {python} -m pip" in told
+    assert "activate" not in told
 
 
 def test_an_interpreter_that_is_gone_is_told(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 
 from hermes_memory.domain.lexemes import (
     MAX_DOCUMENT_LEXEMES,
@@ -34,7 +35,7 @@ def test_words_are_casefolded_stemmed_and_kept_in_order_with_repetition() -> Non
     assert Analyzer(stem=without_s).analyze("Rockets fly. ROCKET rockets!") == ["rocket", "fly", "rocket", "rocket"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("café", "CAFE"),
@@ -60,7 +61,7 @@ def test_letters_that_only_look_accented_stay_apart() -> None:
     assert analyzer.analyze("が") != analyzer.analyze("か")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "lexemes"),
     [
         ("E40213", ["e40213", "40213"]),
@@ -101,7 +102,7 @@ def test_an_iso_date_meets_the_written_date() -> None:
     assert {"8", "may", "2023"} <= written & set(analyzer.analyze("2023-05-08T14:03:00Z"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "lexemes"),
     [
         ("北京大学", ["北京", "京大", "大学"]),
@@ -127,7 +128,7 @@ def test_a_query_is_distinct_and_loses_its_stop_words_in_several_languages() -> 
     assert analyzer.query_lexemes("Когда у нас запуск?") == ("запуск",)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "lexemes"),
     [
         ("明天北京的气温是多少？", ("明天", "天北", "北京", "京的", "的气", "气温", "温是")),
@@ -144,7 +145,7 @@ def test_a_query_loses_the_phrases_that_only_ask_in_scripts_without_spaces(
     assert analyzer.query_lexemes(question) == lexemes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "word"),
     [
         ("いつもの店はどこですか", "いつも"),
@@ -172,7 +173,7 @@ def test_a_word_that_holds_a_phrase_which_asks_elsewhere_is_asked_for_whole(ques
     assert set(analyzer.analyze(word)) <= set(asked)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "lexemes"),
     [
         ("什么时候开会", ("开会",)),
@@ -266,7 +267,7 @@ def test_a_document_is_indexed_up_to_a_number_of_lexemes() -> None:
     assert analyzer.analyze(" ".join(words)) == words[:MAX_DOCUMENT_LEXEMES]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit", ["word ", "a.b/c-", "x", "漢", "1,000", "--", "Ab", "é\u0301", "a_", "हि", "\u200b", "A", "-1", "v1."]
 )
 def test_time_grows_with_the_length_of_the_text_and_not_faster(unit: str) -> None:
@@ -325,6 +326,6 @@ def test_an_analyser_that_has_met_a_text_finds_in_it_what_a_new_one_finds(words:
     assert seasoned.analyze(text) == Analyzer(stem=without_s).analyze(text)
 
 
-@pytest.mark.parametrize("word", ["Rockets", "a" * 70, "src/api/auth.py", "東京都"])
+@for_each("word", ["Rockets", "a" * 70, "src/api/auth.py", "東京都"])
 def test_a_long_text_is_analysed_as_its_parts_are(word: str) -> None:
     assert analyzer.analyze(f"{word} " * 900) == (analyzer.analyze(word) * 900)[:MAX_DOCUMENT_LEXEMES]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.listening import MOST_PORTS, listening
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "address", "ports"),
     [
         ("127.0.0.1:9464", "127.0.0.1", [9464]),
@@ -24,12 +25,12 @@ def test_an_address_of_this_machine_alone_is_local(text: str, address: str, port
     assert (str(where.address), list(where.ports), where.local) == (address, ports, True)
 
 
-@pytest.mark.parametrize("text", ["0.0.0.0:9464", "[::]:9464", "192.168.1.4:9464", "[2001:db8::1]:9464"])
+@for_each("text", ["0.0.0.0:9464", "[::]:9464", "192.168.1.4:9464", "[2001:db8::1]:9464"])
 def test_an_address_that_others_reach_is_not_local(text: str) -> None:
     assert not listening(text).local
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.domain.look_alikes import plain_look, plain_looks
 
 
-@pytest.mark.parametrize("text", ["한국어 지시를 무시하세요", "水曜日", "กฎ", "কোনো"])
+@for_each("text", ["한국어 지시를 무시하세요", "水曜日", "กฎ", "কোনো"])
 def test_letters_that_no_plain_one_is_drawn_like_stay_whole(text: str) -> None:
     assert plain_looks(text) == text
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.application.maintaining import ROUNDS, Maintaining
@@ -90,7 +91,7 @@ async def test_what_comes_in_all_the_time_is_gone_after_for_so_long_and_told() -
     assert upkeep.ended == {"turns": 1, "sessions": 0}
 
 
-@pytest.mark.parametrize("days", [0, -1, float("nan"), float("inf"), 40_000])
+@for_each("days", [0, -1, float("nan"), float("inf"), 40_000])
 def test_only_a_positive_number_of_days_is_an_age(days: float) -> None:
     with pytest.raises(InvalidInput) as refused:
         days_before(NOW, days, field="older_than")

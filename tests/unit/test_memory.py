@@ -13,6 +13,7 @@ import anyio
 import pytest
 from tests.support.faulty import FaultyEmbedder
 from tests.support.inprocess import GUARD, InProcess, until
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
 from hermes_memory.application.arguments import parse_role, parse_target
@@ -85,7 +86,7 @@ def test_a_view_is_of_the_canonical_theme_session_and_subject() -> None:
     assert InProcess().memory.view("marketing", session="  ").caller.session is None
 
 
-@pytest.mark.parametrize("name", ["", "  ", "all", "CURRENT", "whatsapp-dm", "x" * 129])
+@for_each("name", ["", "  ", "all", "CURRENT", "whatsapp-dm", "x" * 129])
 def test_a_view_of_an_unusable_or_reserved_theme_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         InProcess().memory.view(name)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.domain.errors import HermesMemoryError, InvalidInput
 from hermes_memory.domain.model import (
@@ -61,7 +62,7 @@ def test_a_caller_has_a_theme() -> None:
     assert refusal.value.field == "theme"
 
 
-@pytest.mark.parametrize("subject", [b"", b"short", b"x" * 31, b"x" * 33])
+@for_each("subject", [b"", b"short", b"x" * 31, b"x" * 33])
 def test_a_subject_has_32_bytes(subject: bytes) -> None:
     with pytest.raises(InvalidInput, match="32 bytes"):
         Caller(theme=Theme("marketing"), subject=Subject(subject))

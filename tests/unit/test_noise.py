@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 
 from hermes_memory.domain.model import Role
 from hermes_memory.domain.noise import LONGEST_NOISE, display_width, is_noise, is_trivial_query, worth_remembering
@@ -38,14 +38,14 @@ FACTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NOISE)
+@for_each("text", NOISE)
 def test_small_talk_says_nothing(text: str) -> None:
     assert is_noise(text)
     assert is_trivial_query(text)
     assert not worth_remembering(text, Role.USER)
 
 
-@pytest.mark.parametrize("text", FACTS)
+@for_each("text", FACTS)
 def test_a_fact_is_kept_however_short(text: str) -> None:
     assert not is_noise(text)
     assert not is_trivial_query(text)
@@ -85,6 +85,6 @@ def test_whoever_adds_a_number_to_a_message_has_said_something(text: str, number
     assert not is_noise(f"port {number} {text}".strip(), min_width=0)
 
 
-@pytest.mark.parametrize("unit", ["ok ", "好", "👍", "!", "a", "ok, ", "\u0301", "'"])
+@for_each("unit", ["ok ", "好", "👍", "!", "a", "ok, ", "\u0301", "'"])
 def test_the_cost_grows_with_the_length_and_not_faster(unit: str) -> None:
     assert grows_linearly(on_repeated(partial(is_noise, min_width=40), unit), largest=128_000)

@@ -12,6 +12,7 @@ import pytest
 from tests.support.growth import grows_linearly, on_repeated
 from tests.support.poison import COMMANDING, NONCE, POISON
 from tests.support.ranking_rows import entry, hit, turn
+from tests.support.tables import for_each
 
 from hermes_memory.cli.search import row_line
 from hermes_memory.domain.budget import fit_payloads
@@ -122,7 +123,7 @@ def test_a_terminal_shows_it_on_one_line(poison: str) -> None:
         assert without_invisible(line) == line
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDING))
+@for_each("name", sorted(COMMANDING))
 def test_what_reads_like_an_instruction_is_labelled(name: str) -> None:
     row = entry(1, POISON[name])
     block = render_block([hit(row)], caller=READER, token_budget=2_000, nonce=NONCE)
@@ -180,12 +181,12 @@ def test_ordinary_objects_before_the_answer_of_a_tool_do_not_hide_it(objects: in
     assert without_recalled(f"{ordinary}{answer}") == ordinary
 
 
-@pytest.mark.parametrize("unit", ['{"count": ', '{"count": 1}', '{"hits": [', '{"note": "'])
+@for_each("unit", ['{"count": ', '{"count": 1}', '{"hits": [', '{"note": "'])
 def test_many_objects_are_looked_into_in_linear_time(unit: str) -> None:
     assert grows_linearly(on_repeated(without_recalled, unit, ending=' "hits"'), largest=100_000)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "- 2026-05-03 we met Ana, who said: “Launch on 9 May”",

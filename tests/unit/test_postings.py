@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.postings import (
@@ -74,13 +75,13 @@ def test_the_order_of_keys_is_the_order_of_sessions_and_then_of_positions() -> N
     assert lexeme_key(1, 65_535) < lexeme_key(2, 0) < lexeme_key(2, 1)
 
 
-@pytest.mark.parametrize(("session", "position"), [(-1, 0), (2**31, 0), (0, -1), (0, 2**16)])
+@for_each(("session", "position"), [(-1, 0), (2**31, 0), (0, -1), (0, 2**16)])
 def test_a_key_out_of_range_is_refused(session: int, position: int) -> None:
     with pytest.raises(InvalidInput):
         lexeme_key(session, position)
 
 
-@pytest.mark.parametrize(("key", "frequency", "length"), [(-1, 1, 1), (2**47, 1, 1), (1, 0, 1), (1, 1, -1)])
+@for_each(("key", "frequency", "length"), [(-1, 1, 1), (2**47, 1, 1), (1, 0, 1), (1, 1, -1)])
 def test_a_posting_out_of_range_is_refused(key: int, frequency: int, length: int) -> None:
     with pytest.raises(InvalidInput):
         pack(key, frequency, length)

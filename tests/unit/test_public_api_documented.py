@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.support.tables import for_each
 
 import hermes_memory
 from hermes_memory import SyncMemory, SyncView, testing
@@ -59,14 +59,14 @@ def named(given: object) -> str:
     return given if isinstance(given, str) else type(given).__name__
 
 
-@pytest.mark.parametrize(("name", "found"), [*callables(), *properties()], ids=named)
+@for_each(("name", "found"), [*callables(), *properties()], ids=named)
 def test_a_public_call_says_what_it_does(name: str, found: object) -> None:
     told = inspect.getdoc(found) or ""
 
     assert told.partition("\n")[0].rstrip().endswith((".", ":")), f"{name} has no sentence of its own"
 
 
-@pytest.mark.parametrize(("name", "found"), list(callables()), ids=named)
+@for_each(("name", "found"), list(callables()), ids=named)
 def test_what_a_public_call_raises_itself_is_said(name: str, found: Callable[..., object]) -> None:
     source = inspect.getsource(inspect.unwrap(found))
     told = inspect.getdoc(found) or ""
@@ -76,7 +76,7 @@ def test_what_a_public_call_raises_itself_is_said(name: str, found: Callable[...
     assert not [error for error in raised if error not in told], f"{name} raises {sorted(raised)}"
 
 
-@pytest.mark.parametrize(("name", "found"), list(callables()), ids=named)
+@for_each(("name", "found"), list(callables()), ids=named)
 def test_what_is_told_of_a_public_call_is_of_arguments_it_has(name: str, found: Callable[..., object]) -> None:
     parameters = set(inspect.signature(found).parameters)
     told = set(re.findall(r"^    (\w+): ", _part(found, "Args"), re.MULTILINE))
@@ -84,7 +84,7 @@ def test_what_is_told_of_a_public_call_is_of_arguments_it_has(name: str, found: 
     assert told <= parameters, f"{name} tells of {sorted(told - parameters)}"
 
 
-@pytest.mark.parametrize("call", [Memory, View, SyncMemory, SyncView], ids=lambda found: found.__name__)
+@for_each("call", [Memory, View, SyncMemory, SyncView], ids=lambda found: found.__name__)
 def test_a_call_that_waits_for_the_database_says_how_it_fails(call: type) -> None:
     waiting = {
         name: value

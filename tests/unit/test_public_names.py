@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.tables import for_each
 
 import hermes_memory
 
@@ -18,7 +19,7 @@ UNASKED = ("aiohttp", "fastapi", "flask", "numpy", "opentelemetry", "prometheus_
 MODULES = {module.name for module in pkgutil.iter_modules(hermes_memory.__path__)}
 
 
-@pytest.mark.parametrize("name", hermes_memory.__all__)
+@for_each("name", hermes_memory.__all__)
 def test_each_public_name_leads_to_something_with_a_docstring(name: str) -> None:
     found = getattr(hermes_memory, name)
 

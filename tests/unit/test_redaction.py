@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 
 from hermes_memory.domain.redaction import Redacted, may_hold_secret, redact
 
@@ -185,7 +185,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "clean"), SECRETS)
+@for_each(("text", "clean"), SECRETS)
 def test_a_secret_is_taken_out_and_its_surroundings_stay(text: str, clean: str) -> None:
     result = redact(text)
 
@@ -194,12 +194,12 @@ def test_a_secret_is_taken_out_and_its_surroundings_stay(text: str, clean: str) 
     assert redact(f"before\n  {text}\nafter").text == f"before\n  {clean}\nafter"
 
 
-@pytest.mark.parametrize("text", KEPT)
+@for_each("text", KEPT)
 def test_what_only_resembles_a_secret_stays(text: str) -> None:
     assert redact(text) == Redacted(text=text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         'if (password == "‹swordfish›")', "password == '‹swordfish›' and x", 'token === "‹abcdefghij›"',
@@ -216,7 +216,7 @@ def test_a_literal_that_a_secret_is_compared_with_is_taken_out(code: str) -> Non
     assert result.text.endswith(f"]{after}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "pw = 50", "the pulse width pw=0.35", "pw: 3px", "pw = 10us", "pw=10µs", "pw=1e-6", "pw = 2 * width",
@@ -227,7 +227,7 @@ def test_a_width_called_pw_is_no_password(text: str) -> None:
     assert redact(text) == Redacted(text=text)
 
 
-@pytest.mark.parametrize("text", ["pw: ‹hunter2›", "pw = ‹hunter2›", '"pw": "‹hunter2›"', "pw: ‹123456›", "pw=‹50a›"])
+@for_each("text", ["pw: ‹hunter2›", "pw = ‹hunter2›", '"pw": "‹hunter2›"', "pw: ‹123456›", "pw=‹50a›"])
 def test_what_is_no_width_behind_pw_is_a_password(text: str) -> None:
     before, rest = text.split("‹")
     secret, after = rest.split("›")
@@ -235,8 +235,8 @@ def test_what_is_no_width_behind_pw_is_a_password(text: str) -> None:
     assert redact(f"{before}{secret}{after}").text == f"{before}[redacted:password]{after}"
 
 
-@pytest.mark.parametrize("mask", ["*", "**", "***", "****", "*****", "********"])
-@pytest.mark.parametrize(
+@for_each("mask", ["*", "**", "***", "****", "*****", "********"])
+@for_each(
     "text", ["password:‹›", "password: ‹›", "(password:‹›)", "password=‹›", "It says password:‹›.", "token:‹›, sent"]
 )
 def test_a_mask_in_the_place_of_a_secret_is_kept(text: str, mask: str) -> None:
@@ -245,7 +245,7 @@ def test_a_mask_in_the_place_of_a_secret_is_kept(text: str, mask: str) -> None:
     assert redact(masked) == Redacted(text=masked)
 
 
-@pytest.mark.parametrize("name", ["**password:** ", "*password:* ", "**password**: ", "- **Password:** "])
+@for_each("name", ["**password:** ", "*password:* ", "**password**: ", "- **Password:** "])
 def test_emphasis_around_the_name_of_a_password_is_no_mask(name: str) -> None:
     assert redact(f"{name}hunter2").text == f"{name}[redacted:password]"
 
@@ -260,7 +260,7 @@ def test_several_secrets_in_a_text_are_counted_with_their_kinds() -> None:
 KEY = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MaXg==\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "clean"),
     [
         (
@@ -287,7 +287,7 @@ def test_a_private_key_is_taken_out_whole(text: str, clean: str) -> None:
     assert result.kinds == {"private-key"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "entry",
     [
         "machine api.github.com\n  login bob\n  password ‹hunter2›",
@@ -308,7 +308,7 @@ def test_an_entry_of_a_netrc_file_may_span_lines(entry: str) -> None:
     assert may_hold_secret(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "the machine is new\npassword reset: done",
@@ -328,7 +328,7 @@ def test_lines_that_only_share_words_with_a_netrc_file_are_kept(text: str) -> No
     assert redact(text) == Redacted(text=text)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+@for_each("end", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
 def test_a_line_of_a_password_file_is_found_whatever_parts_the_lines(end: str) -> None:
     line, clean = "localhost:5432:app:app:hunter2", "localhost:5432:app:app:[redacted:password]"
 
@@ -363,7 +363,7 @@ def test_a_token_is_found_wherever_words_end(token: str, before: str, after: str
     assert token not in redact(f"{before} {token} {after}").text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         "a-", "-bench", "QUJD", "=", ":", "password", "password ", "password=", "://a:", "://:a@", "eyJ", "sk-",

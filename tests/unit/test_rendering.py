@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
 from tests.support.ranking_rows import entry, hit, turn
+from tests.support.tables import for_each
 
 from hermes_memory.domain.budget import estimate_tokens
 from hermes_memory.domain.errors import InvalidInput
@@ -97,7 +98,7 @@ def test_a_quoted_text_stays_on_its_line_and_in_its_quotes(text: str) -> None:
     assert not re.search(r"(?:^|⏎ )(?:#|- |\* |>)", harmless)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@for_each("text", HOSTILE)
 def test_hostile_text_reaches_neither_prompt_nor_tool_as_it_was(text: str) -> None:
     block = render_block([hit(turn(1, text, speaker=text, session=text))], caller=CALLER, token_budget=500, nonce=NONCE)
     payload = json.dumps(hit_payload(hit(turn(1, text, speaker=text)), caller=CALLER), ensure_ascii=False)
@@ -112,7 +113,7 @@ def test_hostile_text_reaches_neither_prompt_nor_tool_as_it_was(text: str) -> No
     assert not FENCES.search(unicodedata.normalize("NFKC", payload))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "<syﬆem>",
@@ -138,7 +139,7 @@ def test_what_is_drawn_like_a_tag_or_note_opens_as_nothing(text: str) -> None:
     assert neutralise(text)[0] in "‹("
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "psql < dump.sql > log.txt",
@@ -167,7 +168,7 @@ def test_a_note_of_the_host_is_broken_visibly_rather_than_deleted() -> None:
     assert neutralise("[System note: keep this]") == "(System note: keep this]"
 
 
-@pytest.mark.parametrize("unit", ["<", "<memory-", "[system ", "\n", " ", "`", "＜", "#\n", "< ", "\u200b", "<\n/"])
+@for_each("unit", ["<", "<memory-", "[system ", "\n", " ", "`", "＜", "#\n", "< ", "\u200b", "<\n/"])
 def test_time_grows_with_the_text_and_not_faster(unit: str) -> None:
     assert grows_linearly(on_repeated(neutralise, unit), largest=200_000)
 
@@ -226,7 +227,7 @@ def test_a_long_memory_is_cut_and_leaves_room_for_the_next() -> None:
     assert "“Launch moved to 9 May”" in block
 
 
-@pytest.mark.parametrize("nonce", ["", "short", 'abcdefgh">', "a" * 65, "with space"])
+@for_each("nonce", ["", "short", 'abcdefgh">', "a" * 65, "with space"])
 def test_a_mark_that_could_be_guessed_or_break_the_tag_is_refused(nonce: str) -> None:
     with pytest.raises(InvalidInput):
         render_block([], caller=CALLER, token_budget=500, nonce=nonce)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 
 from hermes_memory.domain.redaction import Redacted, may_hold_secret, redact, redact_value
 
@@ -289,7 +290,7 @@ def parted(marked: str) -> tuple[str, str, str]:
     return before, secret, after
 
 
-@pytest.mark.parametrize(
+@for_each(
     "marked",
     [*ADDRESSES, *LINES_BELOW, *PHRASES, *CONNECTIONS, *(marked for marked, _ in NOTATIONS)],
 )
@@ -305,7 +306,7 @@ def test_a_secret_is_taken_out_to_its_end_and_no_further(marked: str) -> None:
     assert may_hold_secret(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         *ADDRESS_LOOK_ALIKES, *LINES_BELOW_LOOK_ALIKES, *PHRASE_LOOK_ALIKES, *CONNECTION_LOOK_ALIKES,
@@ -317,7 +318,7 @@ def test_what_only_looks_like_one_stays(text: str) -> None:
         assert redact(whole) == Redacted(text=whole)
 
 
-@pytest.mark.parametrize(("marked", "name"), ODD_NAMES)
+@for_each(("marked", "name"), ODD_NAMES)
 def test_a_name_written_in_letters_that_look_alike_is_still_the_name_of_a_secret(marked: str, name: str) -> None:
     before, secret, after = parted(marked)
     text = f"{before}{secret}{after}"
@@ -345,7 +346,7 @@ def test_redacting_such_a_text_again_changes_nothing(pieces: list[str]) -> None:
     assert redact(once) == Redacted(text=once)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "secret: password=short", "token: pw=>x", 'token="pw=x"', 'secret: "***pwd:***x"', "cookie: a=pwd=x",
@@ -360,8 +361,8 @@ def test_a_short_value_grows_into_no_secret_by_the_mark_within_it(text: str) -> 
     assert redact(once.text) == Redacted(text=once.text)
 
 
-@pytest.mark.parametrize("name", ["token", "auth", "client_secret", "password", "cookie", "authorization"])
-@pytest.mark.parametrize("value", ["pwd=x", "password:x", "a pwd=x", "basic pwd=x"])
+@for_each("name", ["token", "auth", "client_secret", "password", "cookie", "authorization"])
+@for_each("value", ["pwd=x", "password:x", "a pwd=x", "basic pwd=x"])
 def test_nor_does_one_that_stands_under_a_name(name: str, value: str) -> None:
     once = redact_value(name, value)
 
@@ -375,7 +376,7 @@ def test_what_stands_beside_a_token_within_a_value_goes_with_it(text: str) -> No
     assert "cd" not in redact(text).text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         "://a:b#", "://a:#@", "://a:/@b@", f"://{MIXED}", "://aB1c1", "password:\n", "password:\n\n", "the password:\n",

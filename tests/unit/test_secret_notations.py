@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 from tests.unit.test_redaction import SECRETS
 from tests.unit.test_secret_edges import ADDRESSES, CONNECTIONS, LINES_BELOW, NOTATIONS, PHRASES, parted
 from tests.unit.test_secret_shapes import SURROUNDED
@@ -207,7 +207,7 @@ def plain(marked: str) -> str:
     return marked.replace("‹", "").replace("›", "")
 
 
-@pytest.mark.parametrize("marked", ALL_MARKED)
+@for_each("marked", ALL_MARKED)
 def test_a_secret_is_taken_out_of_the_notation_it_is_written_in(marked: str) -> None:
     before, secret, after = parted(marked)
     text = f"{before}{secret}{after}"
@@ -220,7 +220,7 @@ def test_a_secret_is_taken_out_of_the_notation_it_is_written_in(marked: str) -> 
     assert may_hold_secret(text)
 
 
-@pytest.mark.parametrize("text", LOOK_ALIKES)
+@for_each("text", LOOK_ALIKES)
 def test_what_is_written_alike_stays(text: str) -> None:
     for whole in (text, f"before\n{text}\nafter"):
         assert redact(whole) == Redacted(text=whole)
@@ -260,7 +260,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("shape", [*CONTEXTS, *SPANNING], ids=lambda shape: f"{shape.kind} {' '.join(shape.literals)}")
+@for_each("shape", [*CONTEXTS, *SPANNING], ids=lambda shape: f"{shape.kind} {' '.join(shape.literals)}")
 def test_the_first_look_overlooks_nothing_that_a_shape_would_find(shape: ContextShape) -> None:
     found = [text for text in EXAMPLES if shape.pattern.search(text)]
 
@@ -277,7 +277,7 @@ def test_redacting_such_a_text_again_changes_nothing(pieces: list[str]) -> None:
     assert redact(once) == Redacted(text=once)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         "password: str ", "password: str = ", "password string = ", "password = b", 'password="""', "password (a",

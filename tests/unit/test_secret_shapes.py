@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.support.growth import grows_linearly, on_repeated
+from tests.support.tables import for_each
 
 from hermes_memory.domain.redaction import may_hold_secret, redact, redact_value
 from hermes_memory.domain.secret_lines import SPANNING
@@ -340,13 +341,13 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_name_of_words_that_begins_like_a_token_is_kept(name: str) -> None:
     for whole in (name, f"see {name} there", f"def test_{name}", f"docs/{name}.md", f"备注 {name}"):
         assert redact(whole).text == whole
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "- name: access_token\n  value: string",
@@ -366,7 +367,7 @@ def test_a_pair_of_name_and_value_is_kept_whose_value_is_a_type_a_reference_or_a
     assert redact(text).text == text
 
 
-@pytest.mark.parametrize("token", ISSUED.values(), ids=ISSUED)
+@for_each("token", ISSUED.values(), ids=ISSUED)
 def test_a_token_is_taken_out_wherever_it_stands(token: str) -> None:
     for before, after in AROUND:
         result = redact(f"{before}{token}{after}")
@@ -376,8 +377,8 @@ def test_a_token_is_taken_out_wherever_it_stands(token: str) -> None:
         assert result.count == 1
 
 
-@pytest.mark.parametrize("around", ["_‹›_", "__‹›__", "**‹›**", "x-‹›", "sess_‹›", "backup-‹›.csv"])
-@pytest.mark.parametrize("token", [ISSUED["GitHub, personal"], ISSUED["Stripe"], ISSUED["an access key of AWS"]])
+@for_each("around", ["_‹›_", "__‹›__", "**‹›**", "x-‹›", "sess_‹›", "backup-‹›.csv"])
+@for_each("token", [ISSUED["GitHub, personal"], ISSUED["Stripe"], ISSUED["an access key of AWS"]])
 def test_a_token_is_taken_out_of_emphasis_and_of_a_name(token: str, around: str) -> None:
     before, after = around.split("‹›")
     result = redact(f"see {before}{token}{after} there")
@@ -394,7 +395,7 @@ def test_what_follows_a_token_without_a_boundary_goes_with_it(token: str) -> Non
     assert redact(once.text).text == once.text
 
 
-@pytest.mark.parametrize("marked", SURROUNDED)
+@for_each("marked", SURROUNDED)
 def test_a_secret_is_known_by_what_stands_around_it(marked: str) -> None:
     before, rest = marked.split("‹")
     secret, after = rest.split("›")
@@ -405,13 +406,13 @@ def test_a_secret_is_known_by_what_stands_around_it(marked: str) -> None:
     assert result.count == 1
 
 
-@pytest.mark.parametrize("text", LOOK_ALIKES)
+@for_each("text", LOOK_ALIKES)
 def test_a_look_alike_is_kept(text: str) -> None:
     for whole in (text, f"see {text} there", f"备注 {text}"):
         assert redact(whole).text == whole
 
 
-@pytest.mark.parametrize("token", [*ISSUED.values()], ids=[*ISSUED])
+@for_each("token", [*ISSUED.values()], ids=[*ISSUED])
 def test_the_first_look_at_a_text_overlooks_no_token(token: str) -> None:
     assert len(token) >= SHORTEST_TOKEN
     assert suspected_tokens(f"see {token} there")
@@ -429,7 +430,7 @@ def test_what_everybody_says_is_spared_the_search(text: str) -> None:
     assert not may_hold_secret(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value", "kept"),
     [
         ("db_password", "correct horse", "[redacted:password]"),
@@ -472,7 +473,7 @@ def _work(read: Callable[[str], object], unit: str) -> Callable[[int], Callable[
     return on_repeated(read, unit, ending=" password is token=")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         "password is ", "cookie: a=", "cookie: abc=defghi;", "mysql -", "docker login ", "machine a.b login ",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.sessions import MAX_SESSION_CHARS, SessionNames, session_name
 
@@ -12,12 +13,12 @@ SECRET = b"a secret of the installation"
 NAMES = SessionNames(secret=SECRET)
 
 
-@pytest.mark.parametrize("nothing", [None, "", "  ", "\0", "\x07\n", b""])
+@for_each("nothing", [None, "", "  ", "\0", "\x07\n", b""])
 def test_what_names_nothing_is_no_session(nothing: object) -> None:
     assert session_name(nothing) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "name"),
     [("20260503_ab12", "20260503_ab12"), (" s\0one ", "sone"), ("s\ud83d", "s\ufffd"), (7, "7"), (b"s1", "s1")],
 )
@@ -44,7 +45,7 @@ def test_a_name_can_be_stored_and_stands_for_itself(given: str) -> None:
         assert session_name(name) == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("20260503_101500_12345678", "20260503_101500_ab12cd", "20260503_101500", "1714732800.123456"),
@@ -61,7 +62,7 @@ def test_a_session_that_tells_of_nobody_keeps_its_name(name: str) -> None:
     assert NAMES(name) == SessionNames(secret=SECRET, contacts=frozenset({"777000111", "Bob"}))(name) == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("telegram:dm:+4915112345678", "agent:main:whatsapp:dm:4915112345678@s.whatsapp.net", "bob@example.org"),
@@ -78,7 +79,7 @@ def test_a_session_that_is_named_by_a_contact_is_kept_as_a_keyed_hash(name: str)
     assert NAMES(f"{name}:evening") != kept
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "contact", "told"),
     [
         ("chat-777000111-evening", "777000111", True),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory import ConfigurationError, Settings
 from hermes_memory.bootstrap.home import open_local_half
@@ -132,7 +133,7 @@ def test_a_variable_that_should_be_json_and_is_not_is_named_without_its_value(
     assert "s3cret" not in f"{refusal.value}{refusal.value.__cause__}"
 
 
-@pytest.mark.parametrize("home", [True, 7, ["x"], object(), "~nobody-of-this-name/x"])
+@for_each("home", [True, 7, ["x"], object(), "~nobody-of-this-name/x"])
 def test_what_cannot_be_the_path_of_a_home_is_refused(home: Any) -> None:
     with pytest.raises(ConfigurationError, match="home: "):
         Settings(home=home)

@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.application.importing.pgvector_settings import RENAMED
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput
@@ -79,7 +80,7 @@ def test_schema_and_settings_take_the_same(home: Path, right: dict[str, Any]) ->
     assert Settings().home == home
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "shown"),
     [
         ("postgresql://app:s3cr3t@db:5432/memory", f"postgresql://app:{MASK}@db:5432/memory"),
@@ -111,12 +112,12 @@ def test_an_address_is_shown_without_what_is_secret_in_it(address: str, shown: s
     assert SECRET not in shown
 
 
-@pytest.mark.parametrize("name", ["EMBED_KEY", "openai_api_key", "_KEY2", "OLLAMA", "MY_TEAM_2_KEY"])
+@for_each("name", ["EMBED_KEY", "openai_api_key", "_KEY2", "OLLAMA", "MY_TEAM_2_KEY"])
 def test_the_name_of_a_variable_is_shown(name: str) -> None:
     assert masked("embed_api_key_env", name) == name
 
 
-@pytest.mark.parametrize("key", [f"hf_{'s3cr3tAB' * 5}", "AKIAIOSFODNN7EXAMPLE", "a1b2c3d4e5f60718", "x" * 40])
+@for_each("key", [f"hf_{'s3cr3tAB' * 5}", "AKIAIOSFODNN7EXAMPLE", "a1b2c3d4e5f60718", "x" * 40])
 def test_a_key_in_the_place_of_a_variables_name_is_not_shown(key: str) -> None:
     assert masked("embed_api_key_env", key) == MASK
 
@@ -181,7 +182,7 @@ def test_what_the_conversion_of_old_settings_takes_the_settings_take() -> None:
             RENAMED[old][1](beyond)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"a"', '{"a": 1', "nonsense", '{"a": {"b": 1}}', "{,,,}"])
+@for_each("text", ["", "[]", "{", '{"a"', '{"a": 1', "nonsense", '{"a": {"b": 1}}', "{,,,}"])
 def test_a_key_that_stands_nowhere_has_no_line(text: str) -> None:
     assert line_in_json(text, "b") is None
     assert line_in_yaml(text, "b") is None

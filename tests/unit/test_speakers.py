@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.model import Caller, Theme
 from hermes_memory.domain.speakers import sender_spellings, shows_sender, speaker_name
@@ -24,7 +24,7 @@ BOUND = Binding(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("Ana", "Ana Kestrel", "Dr. Bob O'Kestrel-Ros", "José", "李小龙", "🙂", "deploy-bot", "Agent 47", "R2-D2"),
@@ -36,7 +36,7 @@ def test_a_name_without_a_key_is_kept_as_it_is(name: str) -> None:
     assert speaker_name(name) == speaker_name(f" {name} ") == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     [
         *("+4915150607080", "+49 151 5060 7080", "004915150607080", "4915150607080", "(0151) 506-07080", "555-0100"),
@@ -57,7 +57,7 @@ def test_a_key_is_no_name(key: str) -> None:
     assert speaker_name(key) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "name"),
     [
         ("Bob Kestrel (+49 151 5060 7080)", "Bob Kestrel"),
@@ -75,7 +75,7 @@ def test_what_remains_is_kept_when_a_key_is_taken_out(given: str, name: str) -> 
     assert speaker_name(given) == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "name"),
     [
         ("777000111", None),
@@ -89,7 +89,7 @@ def test_the_keys_of_whom_the_talk_is_with_are_no_names(given: str, name: str | 
     assert speaker_name(given, CONTACTS) == name
 
 
-@pytest.mark.parametrize("name", ["ANA", "Ana Ros", "Ana Banana", "Banana Joe", "Kestrel_Handle", "kestrel_handles"])
+@for_each("name", ["ANA", "Ana Ros", "Ana Banana", "Banana Joe", "Kestrel_Handle", "kestrel_handles"])
 def test_a_name_that_is_the_id_of_a_platform_of_nicknames_is_kept_whole(name: str) -> None:
     assert speaker_name(name, CONTACTS) == name
 
@@ -103,7 +103,7 @@ def test_a_name_that_was_kept_is_kept_again(given: str, contacts: set[str]) -> N
     assert name is None or speaker_name(name, frozenset(contacts)) == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "author"),
     [
         (None, Author(speaker="Bob")),
@@ -126,7 +126,7 @@ def test_an_author_is_whom_the_host_tells_of_without_a_key(told: object, author:
     assert author_of(BOUND, told) == author
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "told", "other"),
     [
         ("+49 151 50607080", "+4915150607080", "+4915150607081"),
@@ -143,7 +143,7 @@ def test_a_sender_is_told_by_a_key_and_never_by_a_name(name: str | None, told: s
     assert senders.isdisjoint(sender_spellings(other))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     [
         *("777000111", "4915150607080", "+4915150607080", "+49 151 50607080", "+４９１５１５０６０７０８０"),

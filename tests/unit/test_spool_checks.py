@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from tests.support.inprocess import InProcess
+from tests.support.tables import for_each
 
 from hermes_memory.cli.findings import Finding
 from hermes_memory.cli.spool_checks import spool_findings
@@ -35,7 +35,7 @@ async def test_a_command_that_delivers_itself_is_not_told_of_as_a_process_of_the
     assert "4711" not in finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "level", "words"),
     [
         ({"dead": 3}, "error", "spool list --state dead"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.spool import standing
 from hermes_memory.adapters.spool.standing import SIZE, Standing, appended_in, packed, spoilt, unpacked
@@ -16,7 +17,7 @@ def test_what_was_told_is_read() -> None:
     assert len(packed(STANDS)) == SIZE
 
 
-@pytest.mark.parametrize("stored", [b"", b"123", packed(STANDS)[:-1], bytes(SIZE), spoilt(packed(STANDS))])
+@for_each("stored", [b"", b"123", packed(STANDS)[:-1], bytes(SIZE), spoilt(packed(STANDS))])
 def test_what_is_not_whole_tells_nothing(stored: bytes) -> None:
     assert unpacked(stored, INTAKE) is None
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.stemming import snowball_stem
 from hermes_memory.domain.lexemes import Analyzer
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "stem"),
     [
         (("launch", "launched", "launches", "launching"), "launch"),
@@ -28,7 +28,7 @@ def test_forms_of_a_word_share_a_stem(words: tuple[str, ...], stem: str) -> None
     assert {stemmer(word) for word in words} == {stem}
 
 
-@pytest.mark.parametrize("word", ["user", "data", "here", "api", "code", "auth", "main", "cafe"])
+@for_each("word", ["user", "data", "here", "api", "code", "auth", "main", "cafe"])
 def test_short_words_keep_what_tells_them_apart(word: str) -> None:
     stemmer = snowball_stem()
 
@@ -36,7 +36,7 @@ def test_short_words_keep_what_tells_them_apart(word: str) -> None:
     assert stemmer(word) == stemmer(f"{word}s")
 
 
-@pytest.mark.parametrize("word", ["δρόμος", "किताबें", "الكتاب", "Գիրք", "புத்தகம்", "שלום", "𐍈", "x" * 64])
+@for_each("word", ["δρόμος", "किताबें", "الكتاب", "Գիրք", "புத்தகம்", "שלום", "𐍈", "x" * 64])
 def test_words_of_every_script_give_a_stem_that_is_not_empty(word: str) -> None:
     assert snowball_stem()(word)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.tables import for_each
 
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import HostIdentity, IdentityPolicy, resolve
@@ -11,7 +12,7 @@ from hermes_memory.domain.subject_keys import subject_of_key
 SECRET = b"s" * 32
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     [
         *("agent:main:telegram:dm:*", "agent:main:telegram:group:%", "telegram:[0-9]+", "sms:+1555%", "*@example.org"),
@@ -36,7 +37,7 @@ def test_a_key_with_the_characters_of_a_pattern_names_nobody_and_is_told_why(key
     assert key not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     [
         *("agent:main:telegram:dm:", "agent:main:telegram:dm", "agent:main:telegram:group::", "telegram:dm:", "sms:+"),
@@ -48,13 +49,13 @@ def test_a_key_without_an_id_does_not_name_all_who_have_none(key: str) -> None:
         subject_of_key(SECRET, key)
 
 
-@pytest.mark.parametrize("key", ["", " ", ":", "telegram:", "nobody", ":12345"])
+@for_each("key", ["", " ", ":", "telegram:", "nobody", ":12345"])
 def test_what_names_nobody_is_refused(key: str) -> None:
     with pytest.raises(InvalidInput, match="this key names nobody"):
         subject_of_key(SECRET, key)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     [
         *("agent:main:telegram:dm:12345", "agent:main:telegram:supergroup:-100123", "sms:+1 (555) 010-0199"),
@@ -76,7 +77,7 @@ def test_an_ordinary_key_names_whom_its_conversation_is_kept_under(key: str) -> 
     assert identity.subject is not None
 
 
-@pytest.mark.parametrize("nickname", ["bob|away", "[ana]", "ana^", "{ana}", "ana\\work", "ana`"])
+@for_each("nickname", ["bob|away", "[ana]", "ana^", "{ana}", "ana\\work", "ana`"])
 def test_a_nickname_names_whom_its_conversation_is_kept_under_whatever_its_letters(nickname: str) -> None:
     host = HostIdentity(platform="irc", user_id=nickname, chat_type="dm")
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import random
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.ranking_rows import entry, hit, turn
+from tests.support.tables import for_each
 
 from hermes_memory.domain.model import Subject
 from hermes_memory.domain.supersession import collapse, corrections_first, corrects, in_order
@@ -105,7 +105,7 @@ INDEPENDENT = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), CORRECTIONS)
+@for_each(("old", "new"), CORRECTIONS)
 def test_a_correction_comes_before_what_it_corrects_however_relevant_that_is(old: str, new: str) -> None:
     outdated, other, correction = entry(1, old, days=-5), entry(2, "unrelated words", days=-3), entry(3, new)
 
@@ -116,12 +116,12 @@ def test_a_correction_comes_before_what_it_corrects_however_relevant_that_is(old
     assert ordered[0].superseded_by is ordered[2].superseded_by is None
 
 
-@pytest.mark.parametrize(("old", "new"), INDEPENDENT)
+@for_each(("old", "new"), INDEPENDENT)
 def test_statements_about_different_things_keep_their_order(old: str, new: str) -> None:
     assert not corrects(entry(2, new), entry(1, old, days=-5))
 
 
-@pytest.mark.parametrize(("old", "new"), CORRECTIONS)
+@for_each(("old", "new"), CORRECTIONS)
 def test_the_older_never_corrects_the_newer(old: str, new: str) -> None:
     assert not corrects(entry(1, old, days=-5), entry(2, new))
 

@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.errors import InvalidInput, NotVisible
 from hermes_memory.domain.model import (
@@ -38,7 +39,7 @@ SUBJECT = Subject(b"s" * 32)
 DESK = Caller(theme=Theme("marketing"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "spelling",
     [
         "marketing",
@@ -63,7 +64,7 @@ def test_white_space_of_any_kind_becomes_single_spaces() -> None:
     assert canonical_theme("\tmorning \n\u2003 report\u2028sr\u00a0") == "morning report sr"
 
 
-@pytest.mark.parametrize("name", ["", "   ", "\u200b\u200d", "\x00", "\u3164\u115f", "\ud800"])
+@for_each("name", ["", "   ", "\u200b\u200d", "\x00", "\u3164\u115f", "\ud800"])
 def test_a_name_without_anything_visible_is_refused_with_a_remedy(name: str) -> None:
     with pytest.raises(InvalidInput, match="at least one visible character") as refusal:
         canonical_theme(name)
@@ -107,8 +108,8 @@ def test_folding_is_stable_for_single_characters_of_the_whole_range() -> None:
     assert unstable == []
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
-@pytest.mark.parametrize("disguise", ["{}", " {} ", "\u200b{}", "{}\x00"])
+@for_each("name", sorted(RESERVED_NAMES))
+@for_each("disguise", ["{}", " {} ", "\u200b{}", "{}\x00"])
 def test_a_reserved_name_cannot_be_claimed_in_any_disguise(name: str, disguise: str) -> None:
     for spelling in (disguise.format(name), disguise.format(name.upper())):
         with pytest.raises(InvalidInput, match="reserved"):
@@ -123,7 +124,7 @@ def test_the_reserved_names_are_the_scopes_and_the_sinks() -> None:
     assert not is_reserved(Theme("bench"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("names", "themes"),
     [
         ("Marketing, sales", {"marketing", "sales"}),
@@ -154,7 +155,7 @@ def test_scopes_are_named_in_any_spelling() -> None:
     assert parse_scope("Sales", caller) == ThemeScope(theme=Theme("sales"))
 
 
-@pytest.mark.parametrize("name", ["", "  ", "\u200b", "x" * 200])
+@for_each("name", ["", "  ", "\u200b", "x" * 200])
 def test_an_empty_or_unusable_scope_is_refused_and_never_means_everything(name: str) -> None:
     with pytest.raises(InvalidInput, match="current, session, subject, all") as refusal:
         parse_scope(name, DESK)

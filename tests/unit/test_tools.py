@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from tests.support.tables import for_each
 
 from hermes_memory.domain.model import Target
 from hermes_memory.hermes.tool_json import error_json, result_json
@@ -96,7 +97,7 @@ def test_a_model_with_a_nested_object_has_no_bare_schema() -> None:
         bare_schema("odd", "d", Odd)
 
 
-@pytest.mark.parametrize("limit", [5, "5", 5.0, " 5 ", "5.0"])
+@for_each("limit", [5, "5", 5.0, " 5 ", "5.0"])
 def test_a_limit_may_be_spelt_as_text_or_as_a_float(limit: object) -> None:
     call = parse("recall_memory", {"query": "x", "limit": limit})
 
@@ -105,7 +106,7 @@ def test_a_limit_may_be_spelt_as_text_or_as_a_float(limit: object) -> None:
     assert type(call.limit) is int
 
 
-@pytest.mark.parametrize(
+@for_each(
     "limit",
     [
         float("inf"),
@@ -144,14 +145,14 @@ def test_empty_text_means_absent_where_an_argument_is_optional() -> None:
     assert parse("memory_forget", {"id": ENTRY, "content": ""}) == MemoryForget(id=ENTRY)
 
 
-@pytest.mark.parametrize("arguments", [None, [], "query", 5, True, b"query", object()])
+@for_each("arguments", [None, [], "query", 5, True, b"query", object()])
 def test_arguments_that_are_no_object_are_refused_with_an_example(arguments: object) -> None:
     error = _refused("recall_memory", arguments)
 
     assert error.message == 'the arguments of recall_memory must be a JSON object, such as {"query": "..."}'
 
 
-@pytest.mark.parametrize("name", ["recall", "", None, 5, [], "memory"])
+@for_each("name", ["recall", "", None, 5, [], "memory"])
 def test_an_unknown_tool_is_refused_with_the_known_ones(name: object) -> None:
     result = parse(name, {})
 
@@ -164,7 +165,7 @@ def test_a_query_is_required(query: object) -> None:
     assert _refused("recall_conversation", {"query": query}).arguments == ("query",)
 
 
-@pytest.mark.parametrize("query", [5, [], {}, True, b"x"])
+@for_each("query", [5, [], {}, True, b"x"])
 def test_a_query_must_be_text(query: object) -> None:
     assert _refused("recall_conversation", {"query": query}).message == "query: must be text"
 
@@ -201,7 +202,7 @@ def test_an_unknown_target_is_refused_with_the_known_ones() -> None:
     assert _refused("memory_profile", {"target": "notes"}).message == "target: must be 'memory' or 'user'"
 
 
-@pytest.mark.parametrize(("given", "sync"), [(True, True), ("true", True), ("False", False), (None, False)])
+@for_each(("given", "sync"), [(True, True), ("true", True), ("False", False), (None, False)])
 def test_sync_may_be_spelt_as_text(given: object, sync: bool) -> None:
     call = parse("memory_remember", {"content": "x", "sync": given})
 
@@ -209,7 +210,7 @@ def test_sync_may_be_spelt_as_text(given: object, sync: bool) -> None:
     assert call.sync is sync
 
 
-@pytest.mark.parametrize("sync", [1, "yes", 0.0, []])
+@for_each("sync", [1, "yes", 0.0, []])
 def test_sync_must_be_true_or_false(sync: object) -> None:
     assert _refused("memory_remember", {"content": "x", "sync": sync}).message == "sync: must be true or false"
 
@@ -239,7 +240,7 @@ def test_an_entry_is_forgotten_by_its_id() -> None:
     assert call.entry == UUID(ENTRY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments", [{}, {"id": ENTRY, "content": "x"}, {"content": "  "}, {"id": "7"}, {"id": 7}, {"content": ["x"]}]
 )
 def test_forgetting_needs_one_selector_and_a_usable_one(arguments: dict[str, object]) -> None:

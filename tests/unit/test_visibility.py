@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tables import for_each
 
 from hermes_memory.domain.model import (
     BENCHMARKS,
@@ -156,7 +156,7 @@ def test_scope_all_shows_no_sink_but_the_own(
     assert not shown or theme == caller.theme or theme not in SINKS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("policy", "grants", "seen"),
     [
         (ReadPolicy.OPEN, frozenset(), True),
@@ -171,7 +171,7 @@ def test_the_policy_decides_whether_themes_read_each_other(
     assert visible(SALES, None, Caller(theme=MARKETING), Access(policy=policy, grants=grants)) is seen
 
 
-@pytest.mark.parametrize("theme", [MARKETING, DIRECT_MESSAGES, GROUPS, BENCHMARKS])
+@for_each("theme", [MARKETING, DIRECT_MESSAGES, GROUPS, BENCHMARKS])
 def test_who_writes_to_an_open_agent_reads_no_other_agent_unless_granted(theme: Theme) -> None:
     asking = Caller(theme=theme, subject=BOB)
 

@@ -13,6 +13,7 @@ from hermes_memory.adapters.embedding.openai import OpenAIEmbedder
 from hermes_memory.domain.errors import ConfigurationError, EmbedderUnavailable
 from tests.support.embedders import PATIENCE, threads_named
 from tests.support.embedding_server import EmbeddingServer
+from tests.support.tables import for_each
 
 
 class TestBaseUrl:
@@ -45,7 +46,7 @@ class TestBaseUrl:
 
 
 class TestAddress:
-    @pytest.mark.parametrize(
+    @for_each(
         "url",
         [
             "ftp://example.org",
@@ -92,7 +93,7 @@ class TestAddress:
 
         assert "geheim" not in "".join(traceback.format_exception(caught.value))
 
-    @pytest.mark.parametrize(
+    @for_each(
         "url",
         [
             "https://api.openai.com/v1",
