@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.inprocess import utc_now
+from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory.notebooks import InMemoryNotebooks
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
@@ -79,8 +80,8 @@ def test_the_content_comes_before_what_is_said_beside_it() -> None:
     assert operation.content == "The content"
 
 
-@pytest.mark.parametrize("action", ["add", "replace"])
-@pytest.mark.parametrize("content", ["", "  ", None, 7, ["a", "b"]])
+@for_each("action", ["add", "replace"])
+@for_each("content", ["", "  ", None, 7, ["a", "b"]])
 def test_a_write_without_text_is_nothing_to_mirror(action: str, content: object) -> None:
     assert mirrored(action, "memory", content, old_text="x") is None
 
