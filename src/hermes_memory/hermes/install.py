@@ -58,7 +58,8 @@ class InstallResult:
     Attributes:
         path: The shim directory.
         changed: Whether a file was written.
-        verified: Whether a fresh interpreter loaded the shim and got this library's provider.
+        verified: Whether a fresh interpreter loaded the shim and got this library's provider, and the Python of the
+            `hermes` on the PATH, where there is one, finds the library.
         library: The file `hermes_memory` resolves to there, or None when it is not found.
         problems: What stands in the way, each with its remedy.
         set_aside: Where foreign directories of our names were moved.
@@ -108,14 +109,14 @@ def parcels(home: Path) -> tuple[Parcel, Parcel]:
 
 
 def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> InstallResult:
-    """Write shim and preload into a Hermes home and check that the shim loads. Doing it again changes nothing.
+    """Write shim and preload into a Hermes home and check that the host can load them. Doing it again changes nothing.
 
     Several processes may do it at once: they take turns.
 
     Args:
         home: The Hermes home, made when it does not exist.
         force: Move directories of our names that are not ours aside instead of refusing.
-        timeout: Seconds the check may take.
+        timeout: Seconds each of the two interpreters that are asked may take.
 
     Raises:
         ConfigurationError: A place is taken by something that is not ours, is a symbolic link, or cannot be written.
@@ -134,6 +135,9 @@ def install(home: Path, *, force: bool = False, timeout: float = 60.0) -> Instal
     except OSError as error:
         raise ConfigurationError(f"cannot write {error.filename or home}: {_cause(error)}") from error
     library, problems = verify(shim.directory, timeout=timeout)
+    host = interpreter_of_hermes(timeout=timeout)
+    if host is not None and host.problem:
+        problems = (*problems, host.problem)
     return InstallResult(
         path=shim.directory,
         changed=any(changed),
