@@ -12,6 +12,7 @@ from hermes_memory.application.status import NO_GENERATION, Status
 from hermes_memory.bootstrap.embedder import make_embedder
 from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.cli.embedder_lines import configuring_model
+from hermes_memory.cli.exits import DEPENDENCY_DOWN, exit_for
 from hermes_memory.cli.findings import Finding, Level
 from hermes_memory.cli.generation_lines import advice_on, standing_line
 from hermes_memory.cli.history_checks import history_finding
@@ -36,7 +37,7 @@ async def examine(home: Path, wait: float) -> Sequence[Finding]:
     except HermesMemoryError as error:
         return [*findings, Finding(check="settings", level=Level.ERROR, message=str(error))]
     findings.append(_ok("settings", f"{_store(settings)}; embedder {settings.embedder}; home {settings.home}"))
-    findings += [finding async for finding in _embedder(settings)]
+    findings.append(await embedder_finding(settings))
     findings += other_spools(settings)
     try:
         async with open_memory(settings, wait=0) as memory:
@@ -66,19 +67,20 @@ def _installation(home: Path) -> Iterator[Finding]:
         yield _ok("host", f"hermes runs {host.python}, which has this library")
 
 
-async def _embedder(settings: Settings) -> AsyncIterator[Finding]:
+async def embedder_finding(settings: Settings) -> Finding:
+    """Let the embedder answer once. What does not answer is down; what answers wrongly, or is not there, is wrong."""
     try:
         embedder = make_embedder(settings)
         if embedder is None:
-            yield _warning("embedder", "none configured: recall works by text alone")
-            return
+            return _warning("embedder", "none configured: recall works by text alone")
         try:
             await embedder.embed_documents([PROBE], timeout=settings.embed_write_timeout)
-            yield _ok("embedder", f"{embedder.model} answers with {embedder.dimension} dimensions")
+            return _ok("embedder", f"{embedder.model} answers with {embedder.dimension} dimensions")
         finally:
             await embedder.aclose()
     except HermesMemoryError as error:
-        yield Finding(check="embedder", level=Level.ERROR, message=str(error), down=True)
+        down = exit_for(error) == DEPENDENCY_DOWN
+        return Finding(check="embedder", level=Level.ERROR, message=str(error), down=down)
 
 
 async def _memory(memory: Memory, settings: Settings, wait: float) -> AsyncIterator[Finding]:
