@@ -74,6 +74,19 @@ def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path, make: Callable
         make(tmp_path / "file" / "below")
 
 
+def test_where_nothing_can_be_made_the_error_names_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, **_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", str(path))  # as below /proc, which is there
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+
+    with pytest.raises(FileNotFoundError) as caught:
+        make_private(tmp_path / "home")
+    assert caught.value.filename == str(tmp_path / "home")
+    with pytest.raises(ConfigurationError, match=f"cannot write {tmp_path / 'home'}: No such file"):
+        install(tmp_path / "home")
+
+
 @pytest.mark.usefixtures("umask")
 def test_the_local_half_of_a_home_is_closed_to_others_whatever_the_umask(tmp_path: Path) -> None:
     half = open_local_half(Settings(home=tmp_path / "above" / "home", spool_sync="NORMAL"))

@@ -78,12 +78,16 @@ def is_open_to_writers(path: Path) -> bool:
 
 def _make(directory: Path, mode: int) -> None:
     try:
-        directory.mkdir(mode=mode)
+        _make_one(directory, mode)
     except FileNotFoundError:
-        if directory.parent == directory:
-            raise
-        _make(directory.parent, mode)
-        _make(directory, mode)
+        # Each once: some systems say so where the directory above is there, and nothing can be made in it.
+        for place in (*reversed(directory.parents), directory):
+            _make_one(place, mode)
+
+
+def _make_one(directory: Path, mode: int) -> None:
+    try:
+        directory.mkdir(mode=mode)
     except OSError:
         if not directory.is_dir():
             raise
