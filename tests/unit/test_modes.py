@@ -74,7 +74,9 @@ def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path, make: Callable
         make(tmp_path / "file" / "below")
 
 
-def test_where_nothing_can_be_made_the_error_names_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_made_the_error_names_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(path: Path, **_: object) -> None:
         raise FileNotFoundError(2, "No such file or directory", str(path))  # as below /proc, which is there
 
