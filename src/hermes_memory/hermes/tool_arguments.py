@@ -34,13 +34,17 @@ def _number(text: str) -> float | None:
         return None
 
 
+def encodable(text: str) -> str:
+    """Return a text without half an emoji, as a cut stream leaves it: it would make the text unusable as a whole."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _encodable(value: object) -> object:
-    # Half an emoji, as a cut stream leaves it, would make the text unusable as a whole.
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else value
+    return encodable(value) if isinstance(value, str) else value
 
 
 def _folded(value: object) -> object:
-    return value.strip().casefold() if isinstance(value, str) else value
+    return encodable(value).strip().casefold() if isinstance(value, str) else value
 
 
 def _truth(value: object) -> object:

@@ -24,6 +24,7 @@ from hermes_memory.hermes.tool_arguments import (
     RecallConversation,
     RecallMemory,
     ToolArguments,
+    encodable,
 )
 from hermes_memory.hermes.tool_json import error_json, result_json
 from hermes_memory.hermes.tool_schemas import bare_schema
@@ -58,6 +59,9 @@ _TOOLS: Final[Mapping[str, type[ToolArguments]]] = MappingProxyType(
 )
 TOOL_NAMES: Final = frozenset(_TOOLS)
 _NAMES: Final = {model: name for name, model in _TOOLS.items()}
+_MISTAKES_TOLD: Final = 10
+_NAME_SHOWN: Final = 40
+"""Characters of a name that is none, which may be as long as the model likes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,7 @@ class ToolError:
 
     Attributes:
         message: What is wrong and what would be right.
-        arguments: Names of the arguments at fault.
+        arguments: Names of the arguments at fault, no more and no longer than the message tells.
     """
 
     message: str
@@ -112,21 +116,24 @@ def parse(name: object, arguments: object) -> ToolArguments | ToolError:
     if not isinstance(arguments, Mapping):
         return ToolError(message=f"the arguments of {name} must be a JSON object, such as {_example(model)}")
     try:
-        return model.model_validate({str(key): value for key, value in arguments.items()})
+        return model.model_validate({encodable(str(key)): value for key, value in arguments.items()})
     except ValidationError as error:
         return _explain(error, model)
 
 
 def _explain(error: ValidationError, model: type[ToolArguments]) -> ToolError:
+    problems = error.errors(include_url=False, include_input=False)
     sentences, names = [], []
-    for problem in error.errors(include_url=False, include_input=False):
-        name = str(problem["loc"][0]) if problem["loc"] else ""
+    for problem in problems[:_MISTAKES_TOLD]:
+        name = str(problem["loc"][0])[:_NAME_SHOWN] if problem["loc"] else ""
         names.append(name)
         if problem["type"] == "extra_forbidden":
             sentences.append(_unknown_argument(name, model))
         else:
             sentence = _sentence(problem["type"], problem["msg"], problem.get("ctx", {}))
             sentences.append(f"{name}: {sentence}" if name else sentence)
+    if len(problems) > _MISTAKES_TOLD:
+        sentences.append(f"and {len(problems) - _MISTAKES_TOLD:,} more")
     return ToolError(message="; ".join(sentences), arguments=tuple(filter(None, names)))
 
 
@@ -149,7 +156,7 @@ def _sentence(kind: str, message: str, context: Mapping[str, Any]) -> str:
 def _unknown_argument(name: str, model: type[ToolArguments]) -> str:
     close = difflib.get_close_matches(name, list(model.model_fields), n=1)
     known = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(model.model_fields)}"
-    return f"unknown argument '{name[:40]}': {known}"
+    return f"unknown argument '{name}': {known}"
 
 
 def _description(model: type[ToolArguments]) -> str:
