@@ -35,7 +35,7 @@ _LIKE_OURS: Final = (
     rf"{_DAY}(?: [0-9]{{2}}:[0-9]{{2}})? (?:turn|entry \((?:{_TARGETS})\)), [^\n“”]{{1,400}}:{_MARKS}(?=[ \t]{{0,8}}“)"
 )
 """Known by the quotes behind it, which no quoted text can hold."""
-_LABEL: Final = re.compile(rf"(?:{_OWN_LABEL}|{_LIKE_OURS})[ \t]{{0,8}}")
+_LABEL: Final = re.compile(rf"(?:{_OWN_LABEL}|{_LIKE_OURS})[ \t]{{0,8}}(?:\*{{1,3}}(?=[\"“„«‘]))?")
 _BEFORE: Final = re.compile(
     rf"(?:(?P<line>{_BULLET})|(?<=:[ \t])(?P<told>))?{_MARKS}(?P<around>[\"'“„«»‹‘‚「(\[])?(?:- )?{_MARKS}\Z"
 )
@@ -126,6 +126,8 @@ def _end_of_memory(line: str, start: int, limit: int, before: re.Match[str]) -> 
         return line.find("”", start) + 1 or len(line)
     if quote in _QUOTES and (behind := _behind_quotation(line, start + 1, limit, quote)):
         return behind
+    if quote == "„" and line.count('"', start, limit) == 1:  # as keyboards close it
+        return line.find('"', start) + 1
     if around and (behind := _behind_quotation(line, start, limit, around)):
         return behind - 1
     if start >= limit or (before["line"] is None and before["told"] is None):
