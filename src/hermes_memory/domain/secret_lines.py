@@ -29,7 +29,9 @@ class ContextShape:
 
 
 _SPOKEN: Final = (
-    r"(?!\S{0,128}?\[redacted:)(?!(?i:sha|md5|o?auth|base64|bcrypt|argon|utf|ascii|aes|v[0-9]|~?/))"
+    r"(?!\S{0,128}?\[redacted:)(?!(?i:sha|md5|o?auth|base64|bcrypt|argon|utf|ascii|aes|v[0-9]|~?/|1password(?!\w)"
+    # How long it is, or for how long it is one.
+    r"|[0-9]{1,3}-?(?:char|digit|letter|word|bit|day|week|month|year|zeichen|stellig|tage|monat|jahr)))"
     r"(?=[^\s]{0,64}[0-9])(?=[^\s]{0,64}[^\W\d_])"
 )
 SPOKEN_VALUE: Final = rf"{_SPOKEN}[^\s\"'“”]{{3,127}}[^\s\"'“”.,;:!?)\]]"
@@ -39,7 +41,7 @@ SPOKEN_KEY: Final = (
     r"(?=[^\s]{0,128}[0-9])(?=[^\s]{0,128}[A-Za-z])(?:(?=(?-i:[^\sA-Z]{0,128}[A-Z]))|(?![^\s]{0,512}[_-]))[\w+/=.~-]{16,512}"
 )
 """One word that is long enough for a key, and of a mixture that names of words do not have."""
-SPOKEN_OF: Final = " ".join(word for word in (*ACCESS_WORDS, "passe", "passcode", "-pass", "_pass") if " " not in word)
+SPOKEN_OF: Final = " ".join((*(word.rpartition(" ")[2] for word in ACCESS_WORDS), "passcode", "-pass", "_pass"))
 """The literals of shapes that have a word for a password in them."""
 OWNER: Final = (
     r"(?:for|of|für|von|vom|zum|para|de|del|pour|du|per|для|от|voor|till)(?:[ \t]{1,4}[\w@./'’-]{1,40}){1,5}?"

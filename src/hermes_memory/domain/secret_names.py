@@ -11,6 +11,7 @@ from typing import Final
 ACCESS_WORDS: Final = (
     *("password", "passwort", "passwd", "passphrase", "pwd", "kennwort", "mot de passe", "contraseña", "senha"),
     *("hasło", "heslo", "wachtwoord", "lösenord", "adgangskode", "salasana", "jelszó", "şifre", "mật khẩu"),
+    *("passord", "palavra-passe"),
     *("пароль", "كلمة السر", "كلمة المرور", "סיסמה", "密码", "密碼", "パスワード", "비밀번호"),
 )
 """How a password is called, in lower case."""
@@ -101,7 +102,7 @@ PLACEHOLDER: Final = re.compile(
 TOLD: Final = re.compile(
     r"\(?(?:none|hidden|n/?a|tb[acd]|todo|yes|no|same|changed|unchanged|unknown|forgotten|disabled|enabled|empty|expired"
     r"|missing|optional|required(?:\|.*)?|min|minimum|maximum|[0-9]{1,2}\+|string|geändert|leer|mindestens|unbekannt"
-    r"|vergessen|oublié|changé|inconnu|olvidada|mínimo)[.!?)]{0,2}",
+    r"|vergessen|oublié|changé|inconnu|olvidada|mínimo|see|siehe)[.!?)]{0,2}",
     re.IGNORECASE,
 )
 """What is said of a password instead of the password."""

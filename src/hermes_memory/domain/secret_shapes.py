@@ -12,12 +12,16 @@ from typing import Final
 
 from hermes_memory.domain.secret_lines import FIRST, LINE_ENDS, SPANNING, ContextShape, context
 from hermes_memory.domain.secret_names import ACCESS_WORDS, OPERATORS
-from hermes_memory.domain.secret_speech import SPEECH
+from hermes_memory.domain.secret_speech import KEY_SAID, SPEECH
 
 _PARTED_VALUE: Final = (
     rf"(?!(?:{'|'.join(OPERATORS)})[ \t])"
     r"[^\s;\"'`=<(${][^\s;\"'`=<(]{0,63}(?:[ \t]{1,4}[^\s;\"'`=<(]{1,64}){1,4}"
 )
+_OF_A_CONNECTION: Final = (
+    "(?:encrypt|trust|persist|integrated|server|data|initial|uid|user[ ]id|host|port|pooling|ssl|connect|timeout)"
+)
+"""How the next name begins where blanks stand around the sign, as they do in programs and in prose."""
 _LONE_USER: Final = (
     r"(?:[0-9a-fA-F]{32,128}|(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{40,255}"
     r"|(?=[a-z0-9_]{0,64}[A-Z])(?=[A-Za-z_]{0,32}[0-9]{1,32}[A-Za-z_]{1,32}[0-9])[A-Za-z0-9_]{20,255})"
@@ -186,7 +190,8 @@ CONTEXTS: Final = (
         "password",
         "password pwd",
         rf"(?:;[ \t]{{0,4}}(?:password|pwd)=(?P<inner>{_PARTED_VALUE})(?=[;\"'`])"
-        rf"|(?<![\w-])(?:password|pwd)=(?P<first>{_PARTED_VALUE})(?=;[ \t]?[A-Za-z][\w ]{{0,40}}=))",
+        rf"|(?<![\w-])(?:password|pwd)(?:=(?P<first>{_PARTED_VALUE})(?=;[ \t]?[A-Za-z][\w ]{{0,40}}=)"
+        rf"|[ \t]=[ \t](?P<spaced>{_PARTED_VALUE})(?=;[ \t]?{_OF_A_CONNECTION}[\w ]{{0,40}}=)))",
     ),
     *SPEECH,
 )
@@ -199,7 +204,8 @@ _HINTS_BY_MARK: Final = (
     (":", ("auth", "43", ":*:", "value", "private-lines", "recovery", "backup", '"kty"', "docker", "zugangsdaten")),
     (":", ("2fa", "otp", "mfa", "setup", "cred")),
     ("\n", ("key", "token", "secret", "credential", "psk", "sessid", "connect.sid", "authorization")),
-    (" is", ("key is", "token is", "secret is", "pw is")),
+    (" is", ("pw is",)),
+    *KEY_SAID,
     ("-", ("--", "-u", "curl", "mysql", "redis", "docker", "mongo", "zip", "ldap", "sudo")),
     ("set", ("token", "secret", "_key")),
     ("'", ("identified",)),

@@ -33,13 +33,24 @@ _PHRASE: Final = "|".join(
 _QUOTED_WORD: Final = rf"{_PHRASE_WORD}[^\s\"'“”`.]{{2,32}}"
 _QUOTED: Final = rf"{_QUOTED_WORD}(?:[ \t]{{1,2}}{_QUOTED_WORD}){{0,11}}"
 """Words in quotes, none of which tells what a password is like."""
-_IS: Final = r"(?:is(?:[ \t]now)?|was|ist(?:[ \t]jetzt)?|war|lautet|heißt|es|est|è|é|jest|will[ \t]be)"
+_IS: Final = (
+    r"(?:is(?:[ \t]now)?|was|ist(?:[ \t]jetzt)?|war|lautet|heißt|es|est|è|é|jest|är|er|je|là|это|هي|היא"
+    r"|(?:will|should|must)[ \t]be|(?:re)?set[ \t]to|changed[ \t](?:from[ \t][^\s]{1,64}[ \t])?to"
+    r"|geändert[ \t](?:auf|zu)|cambiad[ao][ \t]a)"
+)
 _NAMED: Final = (
-    r"passcode|code[ \t]d['’]accès|(?<![^\W_])(?:mdp|contrasena|(?<!palabra\x20)(?<!palabras\x20)(?<!]\x20)clave)"
+    r"passcode|code[ \t]d['’]accès|(?<!\w)(?:wi-?fi|wlan|vpn|root|admin|router)[ \t-]pass"
+    r"|(?<![^\W_])(?:mdp|contrasena|(?<!palabra\x20)(?<!palabras\x20)(?<!]\x20)clave)"
 )
 """How a password is called as well, where its value has to look like one."""
 _NO_WORD_MORE: Final = r"(?![ \t]{1,4}(?:[^\W_]|\[redacted:))"
 _ENDS: Final = rf"(?![^\s\"'“”.,;:!?)\]]){_NO_WORD_MORE}"
+
+KEY_SAID: Final = tuple(
+    (f" {sign}", tuple(f"{name} {sign}" for name in ("key", "token", "secret")))
+    for sign in ("is", "was", "for", "-", "–", "→")
+)
+"""What stands behind the name of a key in a sentence, with what both look like."""
 
 SPEECH: Final = (
     context(
@@ -51,11 +62,10 @@ SPEECH: Final = (
     ),
     context(
         "password",
-        f"{SPOKEN_OF} clave contrasena mdp pw accès",
-        rf"(?<!1)(?:{ACCESS}|(?P<named>{_NAMED})|(?<![^\W_])pw(?=\x20is))"
-        rf"(?:[ \t]{{1,4}}(?:changed|geändert|cambiada)[ \t](?:to|auf|in|a)[ \t]{{1,4}}"
-        rf"[\"'“]?(?P<changed>{SPOKEN_VALUE})"
-        rf"|[ \t]{{1,4}}{OWNER}[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"'“]?(?P<owned>{SPOKEN_VALUE})"
+        (*SPOKEN_OF.split(), " pass", *("clave", "contrasena", "mdp", "pw", "accès")),
+        rf"(?<!1)(?:(?:{ACCESS})(?:e?[nt])?|(?P<named>{_NAMED})|(?<![^\W_])pw(?=\x20is))"
+        r"(?![ \t]{1,4}(?:manager|polic(?:y|ies)|vault|safe|generator|length|rules?|apps?|rate)(?!\w))"
+        rf"(?:[ \t]{{1,4}}{OWNER}[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"'“]?(?P<owned>{SPOKEN_VALUE})"
         rf"|(?:[ \t]{{1,4}}[\w@.'’-]{{1,40}}){{0,5}}?[ \t]{{1,4}}{_IS}(?:[ \t]|:){{1,4}}"
         rf"(?:[\"“'`](?P<quoted>{_QUOTED})[\"”'`]|[\"'“]?(?P<said>{SPOKEN_VALUE}))"
         r"|(?:[ \t]{1,4}(?:[-=]>|[→–—-])|[ \t]{0,2}\([^()\n]{1,40}\)[ \t]{0,4}[:=]|(?(named)[ \t]{0,4}:|(?!)))"
@@ -65,15 +75,19 @@ SPEECH: Final = (
         "password",
         SPOKEN_OF,
         rf"(?<!\w)(?:set|changed?|reset)[ \t]{{1,4}}(?:[\w@.'’-]{{1,40}}[ \t]{{1,4}}){{0,4}}(?:{ACCESS})[ \t]{{1,4}}"
-        rf"to[ \t]{{1,4}}[\"'“]?(?P<set>{SPOKEN_VALUE})"
+        rf"(?:from[ \t]{{1,4}}[^\s]{{1,64}}[ \t]{{1,4}})?to[ \t]{{1,4}}[\"'“]?(?P<set>{SPOKEN_VALUE})"
         rf"|(?<!\w)(?:use|using|with|mit)[ \t]{{1,4}}(?:(?:the|dem)[ \t]{{1,4}})?(?:{ACCESS})[ \t]{{1,4}}"
-        rf"[\"'“]?(?P<used>{SPOKEN_VALUE})",
+        rf"[\"'“]?(?P<used>{SPOKEN_VALUE})"
+        rf"|(?<!\S)[\"'“`(]{{0,2}}(?P<first>{SPOKEN_VALUE})[\"'”`]?[ \t](?:is|was|as|ist|war|als|es|est)[ \t]"
+        r"(?:(?:the|my|our|his|her|their|your|its|das|mein|unser|la|mi|el|le|mon)[ \t](?:[\w’'-]{1,24}[ \t]){0,2})?"
+        rf"(?:{ACCESS})(?:{_ENDS}|(?=[ \t](?:for|of|to|für|para|pour|per|and|und)[ \t]))",
     ),
     # Who it is and what proves it, in a row.
     context(
         "password",
-        "pass passwort",
-        r"(?<!\w)(?:user(?:name)?|login|benutzer(?:name)?|usuario)[ \t]{0,2}[:=]?[ \t]{1,4}[\w.@-]{1,64}[ \t,;/|]{1,4}"
+        f"{SPOKEN_OF} pass",
+        r"(?<!\w)(?:user(?:name)?|login|benutzer(?:name)?|usu[aá]rio|identifiant|utente|gebruiker|логин|用户名)"
+        r"[ \t]{0,2}[:=]?[ \t]{1,4}[\w.@-]{1,64}[ \t,;/|]{1,4}"
         rf"(?:pass|{ACCESS})(?:[ \t]{{0,2}}[:=])?[ \t]{{1,4}}(?:[0-7][ \t])?(?P<secret>{SPOKEN_VALUE})",
     ),
     context(
@@ -85,8 +99,10 @@ SPEECH: Final = (
     ),
     context(
         "secret",
-        ("key is", "token is", "secret is"),
-        rf"(?:{KEYS})(?:(?<=key)|(?<=token)|(?<=secret))\x20(?:is|ist)(?:[ \t]now)?(?:[ \t]|:){{1,4}}"
+        tuple(literal for _, literals in KEY_SAID for literal in literals),
+        rf"(?:{KEYS})(?:(?<=key)|(?<=token)|(?<=secret))\x20"
+        rf"(?:{OWNER}(?:[ \t]{{1,4}}(?:is|ist|was)(?:[ \t]|:){{1,4}}|[ \t]{{0,4}}[:=][ \t]{{0,4}})"
+        rf"|(?:is|ist|was)(?:[ \t]now)?(?:[ \t]|:){{1,4}}|(?:[-=]>|[→–-])[ \t]{{1,4}})"
         rf"[\"'“`]?(?P<secret>{SPOKEN_KEY})",
     ),
     context(
