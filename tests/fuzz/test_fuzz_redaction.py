@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
@@ -51,6 +51,7 @@ def test_redacting_again_changes_nothing_and_every_secret_leaves_a_mark(text: st
 @fuzz
 @given(secret_texts, st.sampled_from(sorted(ISSUED.values())), secret_texts)
 def test_no_surroundings_hide_a_token(before: str, token: str, after: str) -> None:
+    assume(token not in before + after)  # glued to something it may be the end of another
     assert token not in redact(f"{before} {token} {after}").text
 
 
