@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -13,10 +14,9 @@ import pytest_asyncio
 from hypothesis import settings as hypothesis_settings
 
 from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL
-from hermes_memory.cli.main import main
 from hermes_memory.settings import ENV_PREFIX
 from tests.support.agents import Agent, eventually, memory_threads
-from tests.support.command import Ran
+from tests.support.command import Ran, in_process
 from tests.support.postgres import DSN_VARIABLE, TestServer
 from tests.support.postgres_store import Installation, migrated
 
@@ -97,7 +97,9 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(*arguments: str) -> Ran:
         capsys.readouterr()
-        code = main(arguments)
+        # In a thread of its own, as a verb runs a loop and so may the test.
+        with ThreadPoolExecutor(1) as apart:
+            code = apart.submit(in_process, *arguments).result()
         out, err = capsys.readouterr()
         return Ran(code=code, out=out, err=err)
 

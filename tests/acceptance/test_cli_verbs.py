@@ -1,4 +1,4 @@
-"""The `hermes-memory` command as a process: what its verbs do, print and exit with."""
+"""The `hermes-memory` command: what its verbs do, print and exit with, as a process too where that is another thing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes_memory.cli.main import main
 from hermes_memory.domain.model import Caller, Origin, SessionId, Target, Theme
 from hermes_memory.domain.operations import ByContent
 from hermes_memory.settings import Settings
-from tests.acceptance.conftest import NewAgent
+from tests.acceptance.conftest import Command, NewAgent
 from tests.support.command import Ran, command
 from tests.support.gate import Gate
 from tests.support.inspection import rows, value
@@ -30,15 +30,15 @@ def require(ran: Ran, code: int) -> Ran:
 
 
 @pytest.mark.usefixtures("served")
-async def test_what_is_added_is_found(database: Installation) -> None:
+async def test_what_is_added_is_found(database: Installation, typed: Command) -> None:
     text = ("--metadata", "source=mail", "--metadata", "turn = a=b")
     stored = require(
-        command("add", "The launch is on 3 May", "--sync", "--json", "--theme", " New\u200b Ｔheme", *text), DONE
+        typed("add", "The launch is on 3 May", "--sync", "--json", "--theme", " New\u200b Ｔheme", *text), DONE
     )
-    said = require(command("add", "Prefers short answers", "--target", "user", "--sync"), DONE)
-    found = require(command("search", "When is the launch?", "--theme", "NEW THEME", "--json"), DONE)
-    elsewhere = require(command("search", "launch", "--scope", "New Theme", "--top-k", "1"), DONE)
-    nothing = require(command("search", "launch"), DONE)
+    said = require(typed("add", "Prefers short answers", "--target", "user", "--sync"), DONE)
+    found = require(typed("search", "When is the launch?", "--theme", "NEW THEME", "--json"), DONE)
+    elsewhere = require(typed("search", "launch", "--scope", "New Theme", "--top-k", "1"), DONE)
+    nothing = require(typed("search", "launch"), DONE)
 
     assert stored.document["stored"] is True
     assert stored.document["entry"]["theme"] == "new theme"
@@ -69,35 +69,35 @@ async def test_what_is_added_without_waiting_is_delivered_by_the_next_who_opens(
 
 
 @pytest.mark.usefixtures("served")
-def test_what_the_home_accepted_to_forget_is_not_found_any_more() -> None:
-    require(command("add", "The launch is on 3 May", "--sync", "--theme", "marketing"), DONE)
+def test_what_the_home_accepted_to_forget_is_not_found_any_more(typed: Command) -> None:
+    require(typed("add", "The launch is on 3 May", "--sync", "--theme", "marketing"), DONE)
     # As an agent does that ends before the database has the removal.
     half = open_local_half(Settings())
     gone = ByContent(target=Target.MEMORY, content="The launch is on 3 May")
     half.acceptor.remove(Caller(theme=Theme("marketing")), gone, origin=Origin.USER)
     half.spool.close()
-    found = require(command("search", "launch", "--theme", "marketing"), DONE)
+    found = require(typed("search", "launch", "--theme", "marketing"), DONE)
 
     assert found.out.strip() == "nothing found"
 
 
 @pytest.mark.usefixtures("served")
-def test_what_the_agent_remembers_the_operator_finds(new_agent: NewAgent) -> None:
+def test_what_the_agent_remembers_the_operator_finds(new_agent: NewAgent, typed: Command) -> None:
     agent = new_agent().start()
     agent.provider.sync_turn("Who signed the Periwinkle contract?", "Ms Saffron signed it.", session_id="s1")
     agent.settle()
-    turns = require(command("search", "Periwinkle", "--theme", "coder", "--kinds", "turns"), DONE)
-    entries = require(command("search", "Periwinkle", "--theme", "coder", "--kinds", "entries"), DONE)
+    turns = require(typed("search", "Periwinkle", "--theme", "coder", "--kinds", "turns"), DONE)
+    entries = require(typed("search", "Periwinkle", "--theme", "coder", "--kinds", "entries"), DONE)
 
     assert "Who signed the Periwinkle contract?" in turns.out
     assert entries.out.strip() == "nothing found"
 
 
 @pytest.mark.usefixtures("served")
-async def test_stats_count_what_is_there() -> None:
-    require(command("add", "The launch is on 3 May", "--sync"), DONE)
-    text = require(command("stats"), DONE)
-    document = require(command("stats", "--json"), DONE).document
+async def test_stats_count_what_is_there(typed: Command) -> None:
+    require(typed("add", "The launch is on 3 May", "--sync"), DONE)
+    text = require(typed("stats"), DONE)
+    document = require(typed("stats", "--json"), DONE).document
 
     assert "1 entries" in text.out
     assert document["rows"]["entries"] == 1
@@ -110,37 +110,39 @@ async def test_stats_count_what_is_there() -> None:
         assert f"\n{line} " in text.out
 
 
-def test_stats_say_that_writes_wait_for_a_database_that_is_away(home: Path, configure: Callable[..., None]) -> None:
+def test_stats_say_that_writes_wait_for_a_database_that_is_away(
+    home: Path, configure: Callable[..., None], typed: Command
+) -> None:
     with Gate() as gate:
         configure(dsn=f"postgresql://app:s3cr3t-Pw@127.0.0.1:{gate.port}/nowhere")
-        require(command("add", "The launch is on 3 May"), DONE)
-        stats = require(command("stats", "--json", "--wait", "0.5"), DOWN)
-        search = require(command("search", "launch"), DOWN)
+        require(typed("add", "The launch is on 3 May"), DONE)
+        stats = require(typed("stats", "--json", "--wait", "0.5"), DOWN)
+        search = require(typed("search", "launch"), DOWN)
 
     assert stats.document["spool"]["depth"] == 1
     assert stats.document["store_problem"]
     assert "s3cr3t-Pw" not in "".join((stats.out, stats.err, search.out, search.err))
 
 
-async def test_dead_letters_are_work_that_remains(served: Path, new_agent: NewAgent) -> None:
+async def test_dead_letters_are_work_that_remains(served: Path, new_agent: NewAgent, typed: Command) -> None:
     agent = new_agent().start()
     caller = Caller(theme=Theme("coder"), session=SessionId("s1"))
     operation = agent.runtime.local.acceptor.delegation(caller, task="t", result="r", child_session=None)
     agent.runtime.local.spool.bury(operation.stamp.operation, "22000 refused for the test")
     agent.provider.shutdown()
-    stats = command("stats", "--json")
+    stats = typed("stats", "--json")
 
     require(stats, WORK_REMAINS)
     assert stats.document["spool"]["dead"] == 1
-    doctor = require(command("doctor", "--json"), ERROR)
+    doctor = require(typed("doctor", "--json"), ERROR)
     (finding,) = [each for each in doctor.document["findings"] if each["check"] == "spool"]
     assert finding["level"] == "error"
 
 
 @pytest.mark.usefixtures("served")
-async def test_the_doctor_finds_a_healthy_memory_healthy() -> None:
-    doctor = require(command("doctor", "--json"), DONE)
-    human = require(command("doctor"), DONE)
+async def test_the_doctor_finds_a_healthy_memory_healthy(typed: Command) -> None:
+    doctor = require(typed("doctor", "--json"), DONE)
+    human = require(typed("doctor"), DONE)
 
     levels = {finding["check"]: finding["level"] for finding in doctor.document["findings"]}
     assert doctor.document["healthy"] is True
@@ -150,17 +152,17 @@ async def test_the_doctor_finds_a_healthy_memory_healthy() -> None:
 
 
 def test_the_doctor_tells_what_is_down_wrong_and_missing(
-    home: Path, server: TestServer, template: Installation, configure: Callable[..., None]
+    home: Path, server: TestServer, template: Installation, configure: Callable[..., None], typed: Command
 ) -> None:
     with Gate() as gate:
         configure(dsn=f"postgresql://app@127.0.0.1:{gate.port}/nowhere")
-        down = command("doctor", "--json", "--wait", "0.5")
+        down = typed("doctor", "--json", "--wait", "0.5")
     configure(dsn=server.dsn("postgres", user=template.role))
-    no_schema = command("doctor", "--json", "--wait", "10")
+    no_schema = typed("doctor", "--json", "--wait", "10")
     configure(dsn="http://x")
-    nowhere = [command(*verb) for verb in (("doctor",), ("config", "check"), ("search", "launch"))]
+    nowhere = [typed(*verb) for verb in (("doctor",), ("config", "check"), ("search", "launch"))]
     configure(colour="red")
-    wrong = command("doctor", "--json")
+    wrong = typed("doctor", "--json")
 
     require(down, DOWN)
     require(no_schema, ERROR)
@@ -174,17 +176,17 @@ def test_the_doctor_tells_what_is_down_wrong_and_missing(
 
 
 async def test_migrate_makes_a_database_that_serves(
-    server: TestServer, home: Path, configure: Callable[..., None]
+    server: TestServer, home: Path, configure: Callable[..., None], typed: Command
 ) -> None:
     name, role = server.unique_name("cli"), server.unique_name("app")
     admin = await server.create_database(name)
     arguments = ("migrate", "--admin-dsn", admin, "--runtime-role", role, "--partitions", "4")
     try:
-        first = require(command(*arguments, "--read-policy", "own", "--json"), DONE)
-        again = require(command(*arguments), DONE)
-        more = require(command(*arguments[:-1], "8"), DONE)
+        first = require(typed(*arguments, "--read-policy", "own", "--json"), DONE)
+        again = require(typed(*arguments), DONE)
+        more = require(typed(*arguments[:-1], "8"), DONE)
         configure(dsn=server.dsn(name, user=role))
-        require(command("add", "The launch is on 3 May", "--sync"), DONE)
+        require(typed("add", "The launch is on 3 May", "--sync"), DONE)
     finally:
         await server.drop_database(name)
 
@@ -196,15 +198,15 @@ async def test_migrate_makes_a_database_that_serves(
     assert "there are 4 partitions, fixed when the schema was made, and not the 8 asked for" in more.out
 
 
-def test_migrate_tells_what_it_lacks(home: Path, template: Installation) -> None:
+def test_migrate_tells_what_it_lacks(home: Path, template: Installation, typed: Command) -> None:
     with Gate() as gate:
-        down = command("migrate", "--admin-dsn", f"postgresql://admin:s3cr3t-Pw@127.0.0.1:{gate.port}/x")
-    unprivileged = command("migrate", "--admin-dsn", template.runtime_dsn)
+        down = typed("migrate", "--admin-dsn", f"postgresql://admin:s3cr3t-Pw@127.0.0.1:{gate.port}/x")
+    unprivileged = typed("migrate", "--admin-dsn", template.runtime_dsn)
 
     require(down, DOWN)
     assert "s3cr3t-Pw" not in down.out + down.err
     require(unprivileged, USAGE)
-    require(command("migrate"), USAGE)
+    require(typed("migrate"), USAGE)
 
 
 @pytest.mark.usefixtures("served")
@@ -259,19 +261,19 @@ def test_who_stops_reading_early_gets_no_complaint() -> None:
 
 
 @pytest.mark.usefixtures("served")
-def test_a_governed_theme_is_not_searched_by_name() -> None:
-    ran = require(command("search", "x", "--scope", "whatsapp-dm"), ERROR)
+def test_a_governed_theme_is_not_searched_by_name(typed: Command) -> None:
+    ran = require(typed("search", "x", "--scope", "whatsapp-dm"), ERROR)
 
     assert ran.out == ""
 
 
-def test_install_writes_and_removes_the_shim(home: Path) -> None:
-    installed = require(command("install", "--json"), DONE)
-    again = require(command("install"), DONE)
+def test_install_writes_and_removes_the_shim(home: Path, typed: Command) -> None:
+    installed = require(typed("install", "--json"), DONE)
+    again = require(typed("install"), DONE)
     shim = home / "plugins" / "hermes-memory"
     files = sorted(path.name for path in shim.iterdir() if path.is_file())
-    removed = require(command("install", "--remove"), DONE)
-    nothing = require(command("install", "--remove", "--json"), DONE)
+    removed = require(typed("install", "--remove"), DONE)
+    nothing = require(typed("install", "--remove", "--json"), DONE)
 
     assert installed.document["verified"] is True
     assert f"{shim} is as it should be" in again.out
@@ -282,12 +284,12 @@ def test_install_writes_and_removes_the_shim(home: Path) -> None:
     assert not shim.exists()
 
 
-def test_install_refuses_a_directory_that_is_not_its_own(home: Path) -> None:
+def test_install_refuses_a_directory_that_is_not_its_own(home: Path, typed: Command) -> None:
     foreign = home / "plugins" / "hermes-memory"
     foreign.mkdir(parents=True)
     (foreign / "__init__.py").write_text("# somebody else's")
-    refused = require(command("install"), USAGE)
-    forced = require(command("install", "--force"), DONE)
+    refused = require(typed("install"), USAGE)
+    forced = require(typed("install", "--force"), DONE)
 
     assert "--force" in refused.err
     assert "wrote" in forced.out
@@ -296,7 +298,7 @@ def test_install_refuses_a_directory_that_is_not_its_own(home: Path) -> None:
     assert str(aside[0].parent) in forced.out
 
 
-def test_the_version_is_told(home: Path) -> None:
-    ran = require(command("--version"), DONE)
+def test_the_version_is_told(home: Path, typed: Command) -> None:
+    ran = require(typed("--version"), DONE)
 
     assert ran.out.startswith("hermes-memory ")
