@@ -11,12 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 from sybil import Sybil
-from sybil.document import PythonDocStringDocument
 from sybil.integration.pytest import SybilItem
 from sybil.parsers.doctest import DocTestParser
 from sybil.parsers.markdown import CodeBlockParser
 from sybil.sybil import SybilCollection
-from tests.support.documentation import DocumentationHome, check_output, run_console, run_python
+from tests.support.documentation import DocStrings, DocumentationHome, check_output, run_console, run_python
 
 _BLOCKS = (
     CodeBlockParser("python", run_python),
@@ -34,7 +33,7 @@ pytest_collect_file = SybilCollection(
             parsers=(DocTestParser(), CodeBlockParser("python", run_python)),
             path="src",
             pattern="*.py",
-            document_types={".py": PythonDocStringDocument},
+            document_types={".py": DocStrings},
             fixtures=_FIXTURES,
         ),
     ]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pytest
 from sybil import Example
+from sybil.document import PythonDocStringDocument
 
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
@@ -41,6 +42,15 @@ _FINE: Final = frozenset({DONE, WORK_REMAINS})
 _REFUSAL: Final = re.compile(rf"^{COMMAND}[\w -]*: ", re.MULTILINE)
 
 Answer = TypeVar("Answer")
+
+
+class DocStrings(PythonDocStringDocument):
+    """The docstrings of a module. Modules without an example, as most are, are not taken to pieces."""
+
+    @staticmethod
+    def extract_docstrings(python_source_code: str) -> Iterator[tuple[int, int, str]]:
+        if ">>>" in python_source_code or "```" in python_source_code:
+            yield from PythonDocStringDocument.extract_docstrings(python_source_code)
 
 
 class DocumentationHome:
