@@ -34,8 +34,10 @@ HOST_NOTE = (
 )
 # What the host, or a model, takes for a fence, a role or a note, once look-alikes are read as what they look like.
 BREAKS_OUT = re.compile(
-    r"(?:<|&lt;?|&#60|&#x3c|%3c|\\u003c)[\s/\\|!?]*(?:memory-?context|recalled-?memory|system\b|\||invoke|function_?calls?"
-    r"|tool_?results?)|\[\s*(?:system\s*(?:note|message|:)|important:|/?inst\]|(?:begin|end) of)",
+    r"(?:<|&(?:amp;)?lt;?|&#60|&#x3c|%(?:25)?3c|\\u003c|\\x3c)[\s/\\|!?]*"
+    r"(?:memory-?context|recalled-?memory|system\b|\||invoke|function_?calls?|tool_?results?)"
+    r"|(?:\[|&#91;|&lbrack;|\\u005b|\\x5b|%5b)\s*"
+    r"(?:system(?:\s|%20)*(?:note|message|:)|important:|/?inst\]|(?:begin|end) of)",
     re.IGNORECASE,
 )
 

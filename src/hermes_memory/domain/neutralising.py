@@ -24,16 +24,16 @@ _TAG_NAMES: Final = "|".join(
     )
 )
 _NOTES: Final = (
-    r"system[\s_-]*(?:note|message|prompt|instructions?)\b|system\s*:|/?inst\]|important\s*:|runtime\s*note"
+    r"system(?:[\s_-]|%20)*(?:(?:note|message|prompt|instructions?)\b|:|%3a)|/?inst\]|important\s*:|runtime\s*note"
     r"|/?(?:tool_(?:calls|results)|available_tools)\]"
     r"|context\s*(?:compaction|summary)|prior\s*context|(?:end|begin|start)\s*of\s"
 )
-# A tag opens with "<", or with what a reader may turn into one; what looks like a tag with blanks, slashes or bars
-# before the name is read like one.
+_ANGLE: Final = r"(?:<|&(?:amp;){0,3}(?:lt|#0{0,4}60|#x0{0,4}3c);?|\\(?:u00|x)3c|%(?:25){0,3}3c)"
+_SQUARE: Final = r"(?:\[|&(?:amp;){0,3}(?:lbrack|lsqb|#0{0,4}91|#x0{0,4}5b);?|\\(?:u00|x)5b|%(?:25){0,3}5b)"
+# A tag opens with "<" and a note with "[", or with what a reader may turn into one; what looks like a tag with blanks,
+# slashes or bars before the name is read like one.
 _OPENING: Final = re.compile(
-    rf"(?:<|&(?:lt|#0{{0,4}}60|#x0{{0,4}}3c);?|\\u003c|%3c)(?=[\s⏎/\\|!?]*(?:{_TAG_NAMES}))"
-    rf"|<(?=\|)|\[(?=\s*(?:{_NOTES}))",
-    re.IGNORECASE,
+    rf"(?:{_ANGLE}(?=[\s⏎/\\|!?]*(?:{_TAG_NAMES}))|<(?=\|))|(?P<note>{_SQUARE}(?=\s*(?:{_NOTES})))", re.IGNORECASE
 )
 _BLANKS: Final = re.compile(r"\s+")
 _LINE_BREAKS: Final = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -60,7 +60,7 @@ def defuse(text: str) -> str:
     position = 0
     for match in _OPENING.finditer(plain):
         start, end = places[match.start()], places[match.end() - 1] + 1
-        parts += (visible[position:start], "(" if match[0] == "[" else "‹")
+        parts += (visible[position:start], "(" if match["note"] else "‹")
         position = end
     return "".join((*parts, visible[position:]))
 
