@@ -45,7 +45,7 @@ class Agent:
         except (StoreUnavailable, DeadlineExceeded):
             # An agent answers without its memory rather than not at all.
             return []
-        return [hit.row.content for hit in result.hits]
+        return [hit.content for hit in result.hits]
 
 
 async def main() -> None:

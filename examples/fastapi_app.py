@@ -101,7 +101,7 @@ async def recall(
 ) -> list[Found]:
     """Find what answers a question, best first."""
     result = await desk.recall(question, limit=limit)
-    return [Found(id=hit.row.id, content=hit.row.content, score=hit.score) for hit in result.hits]
+    return [Found(id=hit.id, content=hit.content, score=hit.score) for hit in result.hits]
 
 
 @app.delete("/agents/{agent}/memories/{entry}", status_code=204)

@@ -32,7 +32,7 @@ def main(question: str) -> int:
             desk = memory.view("example-script")
             print(remember_all(desk, sys.stdin), "notes remembered")
             for hit in desk.recall(question, limit=3).hits:
-                print(f"{hit.score:.2f}  {hit.row.content}")
+                print(f"{hit.score:.2f}  {hit.content}")
     except HermesMemoryError as error:
         print(f"no memory: {error}", file=sys.stderr)
         return 1

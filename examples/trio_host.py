@@ -36,7 +36,7 @@ async def serve(memory: SyncMemory, customer: str, said: str) -> None:
     await aside(desk.remember, said, target="user")
     with trio.move_on_after(60) as patience:
         result = await aside(desk.recall, "What does the guest eat?", limit=1, scope="subject")
-        print(f"{customer}:", *(hit.row.content for hit in result.hits))
+        print(f"{customer}:", *(hit.content for hit in result.hits))
     if patience.cancelled_caught:
         print(f"{customer}: served without a memory")
 

@@ -95,6 +95,7 @@ async def read(desk: View, entry: Entry) -> None:
 
 
 def show(hit: Ranked) -> str:
+    assert_type((hit.id, hit.kind, hit.content, hit.at), tuple[RowId, Kind, str, datetime])
     match hit.row:
         case Entry(content=content, target=target):
             return f"{hit.score:.2f} {target} {content}"

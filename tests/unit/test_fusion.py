@@ -15,7 +15,7 @@ from hermes_memory.domain.asking import NOTHING, Asked, read
 from hermes_memory.domain.bm25 import bm25
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.fusion import Candidate, Ranked, fuse_scores, score_of
-from hermes_memory.domain.model import Row
+from hermes_memory.domain.model import Kind, Row
 from hermes_memory.domain.rank_fusion import fuse_ranks, reciprocal_rank_fusion
 from hermes_memory.domain.support import raised
 from hermes_memory.domain.weights import CosineCalibration, RankingWeights
@@ -39,6 +39,13 @@ def holding(row: Row, held: int, *, cosine: float | None = None) -> Candidate:
     counts = {lexeme: 1 for index, lexeme in enumerate(STATISTICS.lexemes) if held >> index & 1}
     score = bm25(counts, round(STATISTICS.average_length), STATISTICS) if held else None
     return Candidate(row=row, bm25=score, held=held, cosine=cosine)
+
+
+def test_a_hit_has_what_every_memory_has() -> None:
+    for row, kind in ((entry(1, "The launch is on 3 May"), Kind.ENTRY), (turn(2, "When do we launch?"), Kind.TURN)):
+        hit = Ranked(row, 0.5)
+
+        assert (hit.id, hit.kind, hit.content, hit.at) == (row.id, kind, row.content, row.at)
 
 
 @for_each(("cosine", "meaning"), [(None, 0), (-0.3, 0), (0.2, 0), (0.45, 0.5), (0.7, 1), (0.99, 1)])

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, TypeAlias
 from hermes_memory.domain.asking import NOTHING, Asked, only_asks
 from hermes_memory.domain.bm25 import QueryStatistics
 from hermes_memory.domain.coverage import Covered, Place, coverage
-from hermes_memory.domain.model import Row, RowId, SessionId, Subject, Theme, Turn
+from hermes_memory.domain.model import Kind, Row, RowId, SessionId, Subject, Theme, Turn, kind_of
 from hermes_memory.domain.support import Evened, raised
 from hermes_memory.domain.telling import tells_number, tells_time
 from hermes_memory.domain.weights import CosineCalibration, RankingWeights, best_own
@@ -63,6 +63,7 @@ class Ranked(NamedTuple):
     """A candidate with its final score. A tuple, as `Candidate` is.
 
     Attributes:
+        row: The entry or the turn, with all that is kept of it.
         score: 0 to 1; see `score_of`.
         parts: What went into the score, by name, for explanations.
         decay: What age left of the score, a factor from 0 to 1.
@@ -81,6 +82,26 @@ class Ranked(NamedTuple):
     copies: int = 1
     collapsed: Sequence[RowId] = ()
     superseded_by: RowId | None = None
+
+    @property
+    def id(self) -> RowId:
+        """The id of the row."""
+        return self.row.id
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is an entry or a turn."""
+        return kind_of(self.row)
+
+    @property
+    def content(self) -> str:
+        """What was kept, word for word."""
+        return self.row.content
+
+    @property
+    def at(self) -> datetime:
+        """When it was said or became true (aware, UTC)."""
+        return self.row.at
 
 
 def score_of(parts: Mapping[str, float], *, ceiling: float, support: float | None, decay: float) -> float:
