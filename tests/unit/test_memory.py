@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from tests.support.inprocess import GUARD, InProcess, until
 from tests.support.tables import for_each
 
 from hermes_memory.adapters.inmemory.spool import InMemorySpool
-from hermes_memory.application.arguments import parse_role, parse_target
+from hermes_memory.application.arguments import parse_kinds, parse_role, parse_target
 from hermes_memory.application.memory import Memory, View
 from hermes_memory.domain.errors import (
     Ambiguous,
@@ -44,7 +45,7 @@ from hermes_memory.domain.model import (
     Turn,
 )
 from hermes_memory.domain.operations import BySubstring, Effect, Outcome
-from hermes_memory.testing.making import ANA, BEN, HOME
+from hermes_memory.testing.making import ANA, BEN, DESK, HOME
 
 AWAY = StoreUnavailable("the database is away")
 
@@ -347,6 +348,10 @@ WRONG_CALLS: dict[str, tuple[str, Callable[[View], Awaitable[object]]]] = {
     "no scope at all": ("scope", lambda desk: desk.recall("x", scope=cast("str", None))),
     "a subject's scope without one": ("scope", lambda desk: desk.recall("x", scope="subject")),
     "an unknown target": ("target", lambda desk: desk.recall("x", target="everything")),
+    "kinds that are none": ("kinds", lambda desk: desk.recall("x", kinds=cast("frozenset[Kind]", {"entries"}))),
+    "a kind in the place of kinds": ("kinds", lambda desk: desk.recall("x", kinds=cast("frozenset[Kind]", "entry"))),
+    "no kinds": ("kinds", lambda desk: desk.recall("x", kinds=frozenset())),
+    "kinds that are no set": ("kinds", lambda desk: desk.recall("x", kinds=cast("frozenset[Kind]", None))),
     "a query that is no text": ("query", lambda desk: desk.recall(cast("str", 7))),
     "no time": ("timeout", lambda desk: desk.recall("x", timeout=0)),
     "a profile without a limit": ("limit", lambda desk: desk.profile(limit=0)),
@@ -379,6 +384,7 @@ async def test_wrong_use_is_refused_with_the_name_of_the_argument_and_leaves_no_
 def test_names_of_targets_and_roles_are_read_leniently() -> None:
     assert parse_target(" USER ") is Target.USER
     assert parse_role("Tool\n") is Role.TOOL
+    assert parse_kinds(["turn", Kind.ENTRY]) == frozenset(Kind)
     with pytest.raises(InvalidInput):
         parse_target(cast("str", None))
     with pytest.raises(InvalidInput):
@@ -410,6 +416,17 @@ async def test_settled_waits_for_vectors_too_where_an_embedder_works() -> None:
 
     assert settled
     assert (rows["turns"], rows["vectors"], rows["waiting"]) == (1, 1, 0)
+
+
+async def test_what_waits_wants_a_number_of_seconds(memory: Memory) -> None:
+    for timeout in (math.nan, math.inf, 0, -1, cast("float", "x"), cast("float", None)):
+        for waiting in (
+            memory.settled(timeout=timeout),
+            memory.ready(timeout=timeout),
+            memory.reconcile(DESK, timeout=timeout),
+        ):
+            with pytest.raises(InvalidInput, match="a timeout is a positive number of seconds"):
+                await waiting
 
 
 async def test_settled_tells_when_time_ran_out(parts: InProcess) -> None:

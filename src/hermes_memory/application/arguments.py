@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from uuid import UUID
 
 from hermes_memory.domain.errors import InvalidInput
-from hermes_memory.domain.model import Role, RowId, Target
+from hermes_memory.domain.model import Kind, Role, RowId, Target
 
 
 def seconds(timeout: object, default: float) -> float:
@@ -15,8 +16,15 @@ def seconds(timeout: object, default: float) -> float:
     Raises:
         InvalidInput: It is no positive number of seconds.
     """
-    if timeout is None:
-        return default
+    return default if timeout is None else named_seconds(timeout)
+
+
+def named_seconds(timeout: object) -> float:
+    """Return the seconds that a call names.
+
+    Raises:
+        InvalidInput: It is no positive number of seconds.
+    """
     if not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
         raise InvalidInput("a timeout is a positive number of seconds", field="timeout")
     return timeout
@@ -63,6 +71,21 @@ def parse_target(value: str) -> Target:
         return Target(value.strip().casefold())
     except (ValueError, AttributeError):
         raise InvalidInput("target must be 'memory' or 'user'", field="target") from None
+
+
+def parse_kinds(values: Iterable[str]) -> frozenset[Kind]:
+    """Return the kinds of these names. A text is no set of names, and no name at all would find nothing.
+
+    Raises:
+        InvalidInput: There is none, or one that is neither `entry` nor `turn`.
+    """
+    try:
+        kinds = frozenset(map(Kind, values))
+    except (ValueError, TypeError):
+        kinds = frozenset()
+    if not kinds:
+        raise InvalidInput("kinds is a set of Kind.ENTRY, Kind.TURN or both", field="kinds")
+    return kinds
 
 
 def parse_role(value: str) -> Role:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import anyio
 
+from hermes_memory.application.arguments import named_seconds
 from hermes_memory.application.health import Trouble
 from hermes_memory.application.services import Services
 from hermes_memory.application.status import Status
@@ -88,11 +89,13 @@ class Memory:
             stored one. Nothing is lost then: what waits is delivered later.
 
         Raises:
+            InvalidInput: The timeout is no positive number of seconds.
             SchemaNotApplied: The database has no schema, or an older one.
             StoreUnavailable: The local spool cannot be asked for now.
         """
-        with anyio.move_on_after(timeout) as scope:
-            if not await self.services.deliverer.drained(timeout=timeout):
+        allowed = named_seconds(timeout)
+        with anyio.move_on_after(allowed) as scope:
+            if not await self.services.deliverer.drained(timeout=allowed):
                 return False
             while self._embeds and await self._waiting():  # noqa: ASYNC110 - the queue is in the database
                 await anyio.sleep(0.02)
@@ -105,8 +108,9 @@ class Memory:
             StoreUnavailable: It did not in `timeout` seconds; it is still tried for in the background.
             SchemaNotApplied: It has no schema, or an older one. The message names the command to run.
             ConfigurationError: Its address, or the embedded server's place, cannot be used.
+            InvalidInput: The timeout is no positive number of seconds.
         """
-        await self.services.link.ready(timeout=timeout)
+        await self.services.link.ready(timeout=named_seconds(timeout))
 
     async def reconcile(self, caller: Caller, *, timeout: float) -> int:
         """Bring a caller's copies of the home's notebooks in step with the files; return how many writes that took.
@@ -114,10 +118,11 @@ class Memory:
         Raises:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: The copies cannot be read; nothing was accepted.
             SpoolFull: Too many writes wait for the database; what came before was accepted.
-            InvalidInput: The caller's theme is the key of a person or group.
+            InvalidInput: The caller's theme is the key of a person or group, or the timeout is no positive number of
+                seconds.
         """
         known = self.services.acceptor.preparing.caller(caller)
-        return await self.services.reconciler.reconcile(known, timeout=timeout)
+        return await self.services.reconciler.reconcile(known, timeout=named_seconds(timeout))
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:

@@ -137,6 +137,7 @@ class SyncMemory:
             False when `timeout` seconds passed first. Nothing is lost then: what waits is delivered later.
 
         Raises:
+            InvalidInput: The timeout is no positive number of seconds.
             SchemaNotApplied: The database has no schema, or an older one.
             StoreUnavailable: The local spool cannot be asked for now.
         """
@@ -149,6 +150,7 @@ class SyncMemory:
             StoreUnavailable: It did not in `timeout` seconds; it is still tried for in the background.
             SchemaNotApplied: It has no schema, or an older one. The message names the command to run.
             ConfigurationError: Its address, or the embedded server's place, cannot be used.
+            InvalidInput: The timeout is no positive number of seconds.
         """
         self._bridge(lambda: self._memory.ready(timeout=timeout))
 
@@ -158,7 +160,8 @@ class SyncMemory:
         Raises:
             StoreUnavailable, DeadlineExceeded, SchemaNotApplied: The copies cannot be read; nothing was accepted.
             SpoolFull: Too many writes wait for the database; what came before was accepted.
-            InvalidInput: The caller's theme is the key of a person or group.
+            InvalidInput: The caller's theme is the key of a person or group, or the timeout is no positive number of
+                seconds.
         """
         return self._bridge(lambda: self._memory.reconcile(caller, timeout=timeout))
 

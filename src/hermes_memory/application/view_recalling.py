@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from hermes_memory.application.answers import RecallRequest, RecallResult
-from hermes_memory.application.arguments import parse_target, require_floor, require_limit, row_named
+from hermes_memory.application.arguments import parse_kinds, parse_target, require_floor, require_limit, row_named
 from hermes_memory.application.preparing import moment
 from hermes_memory.application.view_standpoint import Standpoint
 from hermes_memory.domain.errors import InvalidInput
@@ -56,7 +56,7 @@ class Recalling(Standpoint):
             timeout: Seconds the answer is worth.
 
         Raises:
-            InvalidInput: The limit, the floor or the scope is unusable.
+            InvalidInput: An argument is unusable; the message names it.
             NotVisible: The scope names a governed theme that the caller is not in. Any other theme that the caller may
                 not read looks like an empty one.
             StoreUnavailable: The database is out of reach.
@@ -70,7 +70,7 @@ class Recalling(Standpoint):
         allowed = self._reads.seconds(timeout)
         space = SearchSpace(
             scope=self._scope(scope),
-            kinds=kinds,
+            kinds=parse_kinds(kinds),
             target=parse_target(target) if target is not None else None,
         )
         then = None if as_of is None else moment(as_of)
