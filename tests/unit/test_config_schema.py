@@ -85,6 +85,7 @@ def test_text_from_a_form_becomes_what_the_settings_hold(tmp_path: Path) -> None
         "embed_dim": "768",
         "prefetch": "false",
         "allowed_themes": "sales, support",
+        "write_contexts": ' ["primary", "cron"]',
         "identity_aliases": {"ops": "operations"},
     }
     save_config(form, tmp_path)
@@ -94,6 +95,7 @@ def test_text_from_a_form_becomes_what_the_settings_hold(tmp_path: Path) -> None
     assert settings.embed_dim == 768
     assert settings.prefetch is False
     assert settings.allowed_themes == ("sales", "support")
+    assert settings.write_contexts == ("primary", "cron")
 
 
 def test_keys_that_the_form_does_not_name_stay(tmp_path: Path) -> None:
@@ -119,6 +121,8 @@ def test_an_emptied_field_takes_the_setting_out(tmp_path: Path, empty: object) -
         ({"embed_dim": "99999"}, "embed_dim: "),
         ({"embedder": "magic"}, "embedder: "),
         ({"embed_api_key_env": "sk-123 456"}, "embed_api_key_env: "),
+        ({"embed_model": "m\udcff"}, "embed_model: a part of it is no text"),
+        ({"allowed_themes": ["sales", "\ud800"]}, "allowed_themes: a part of it is no text"),
         ({"no_such_setting": "1"}, "'no_such_setting' is not a setting"),
         ({"home": "/tmp"}, "'home' is not a setting"),
         ({"dsn": "postgresql://u:secret@h/d"}, "put HERMES_MEMORY_DSN into"),

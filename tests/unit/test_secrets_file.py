@@ -53,7 +53,7 @@ def test_other_lines_stay_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / ".env").read_text() == f"{others}\n"
 
 
-@pytest.mark.parametrize("value", ["it's", "back\\slash", "two\nlines", "${HOME}", "nul\0"])
+@pytest.mark.parametrize("value", ["it's", "back\\slash", "two\nlines", "${HOME}", "nul\0", "no text \udcff"])
 def test_a_value_that_readers_take_differently_is_refused_without_being_shown(tmp_path: Path, value: str) -> None:
     with pytest.raises(RefusedValue) as refused:
         keep_secrets(tmp_path, {"FIRST": "fine", DSN: value})

@@ -195,7 +195,7 @@ def parse_value(key: str, value: Any) -> Any:
     """Return a set-up value as the native file holds it; None, which takes the setting out, for empty text.
 
     Raises:
-        RefusedValue: The key is unknown or secret, or the value is out of range.
+        RefusedValue: The key is unknown or secret, or the value is out of range or no text that a file can hold.
     """
     field = Settings.model_fields.get(key)
     if field is None or key == "home":
@@ -206,10 +206,15 @@ def parse_value(key: str, value: Any) -> Any:
         return None
     declared: dict[str, Any] = {key: (field.annotation, field)}
     try:
-        parsed = create_model("Setting", **declared)(**{key: _split(value, field) if isinstance(value, str) else value})
+        parsed = create_model("Setting", **declared)(**{key: value.strip() if isinstance(value, str) else value})
     except ValidationError as error:
         raise RefusedValue(str(problems_of(error, {key: field}, {})[0])) from None
-    return parsed.model_dump(mode="json")[key]
+    kept = parsed.model_dump(mode="json")[key]
+    try:
+        json.dumps(kept, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise RefusedValue(f"{key}: a part of it is no text in UTF-8, which no file keeps: type it anew") from None
+    return kept
 
 
 def _native_file(home: Path) -> Path:
@@ -230,13 +235,6 @@ def _problem_of(native: Mapping[str, Any], home: Path) -> str | None:
     except ConfigurationError as error:
         return str(error)
     return None
-
-
-def _split(text: str, field: FieldInfo) -> str | list[str]:
-    # A form gives a list of names as one text with commas.
-    if not isinstance(field.default, tuple):
-        return text.strip()
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from hermes_memory.hermes.directory_lock import alone_in
 from hermes_memory.hermes.files import write_atomically
 
 ENV_FILE: Final = ".env"
-_UNSAFE: Final = re.compile(r"['\\\x00-\x1f\x7f]|\$\{")
-"""What the host and the settings read differently, or expand."""
+_UNSAFE: Final = re.compile(r"['\\\x00-\x1f\x7f\ud800-\udfff]|\$\{")
+"""What the host and the settings read differently, or expand, and what no file holds."""
 _BEFORE_NAME: Final = re.compile(r"(?:[^\S\n]*\n)*(?:[^\S\n]*export[^\S\n]+)?")
 """Empty lines, which the parser counts among the variable that follows, and what makes it one of the shell."""
 _MARK: Final = "\ufeff"
@@ -31,8 +31,8 @@ def require_keepable(variable: str, value: str) -> None:
     """
     if _UNSAFE.search(value):
         raise RefusedValue(
-            f"{variable} cannot hold a quote, a backslash, a control character or '${{' in {ENV_FILE}: "
-            "write it as its percent code, such as %27"
+            f"{variable} cannot hold a quote, a backslash, a control character, what is no text in UTF-8, "
+            f"or '${{' in {ENV_FILE}: write it as its percent code, such as %27"
         )
 
 
