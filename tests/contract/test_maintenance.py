@@ -309,13 +309,16 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
     database: Installation,
 ) -> None:
     first, once, names = stamp(of(OLD)), Caller(theme=OLD, session=SessionId("once")), ("bare", "changed", "gone")
-    twice, both = Caller(theme=OLD, session=SessionId("twice")), {name: stamp(of(OLD)) for name in ("lost", "blank")}
+    twice = Caller(theme=OLD, session=SessionId("twice"))
+    both = {name: stamp(of(OLD)) for name in ("lost", "blank", "later")}
     async with database.store() as store:
         await store.delivery.apply([replaced(add("there"), stamp=replaced(first, caller=of(NEW)))])
         for name, made in both.items():
             await store.delivery.apply([replaced(add(f"{name} there"), stamp=replaced(made, caller=of(NEW)))])
             await store.delivery.apply([replaced(add(f"{name} in talk", of(OLD)), stamp=made)])
-        await store.delivery.apply([replace(by_content("blank in talk"), "blank once", once)])
+        await store.delivery.apply(
+            [replace(by_content(f"{name} in talk"), f"{name} once", once) for name in ("blank", "later")]
+        )
         await store.delivery.apply(world(OLD))
         await store.delivery.apply(
             [
@@ -324,7 +327,7 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
                 add("said twice", twice),
                 replace(by_content("said twice"), "said since", of(OLD)),
                 *(replace(by_content(f"{name} in talk"), f"{name} since", of(OLD)) for name in names),
-                replace(by_content("blank once"), "blank since", of(OLD)),
+                *(replace(by_content(f"{name} once"), f"{name} since", of(OLD)) for name in ("blank", "later")),
                 remove(by_content("lost in talk"), of(OLD)),
             ]
         )
@@ -333,6 +336,8 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
         await store.delivery.apply(
             [
                 replace(by_content("changed since"), "changed again", of(OLD)),
+                replace(by_content("later there"), "later still there", of(NEW)),
+                replace(by_content("later since"), "later again", of(OLD)),
                 remove(by_content("gone since"), of(OLD)),
                 *(made for name in names for made in (add(name, of(OLD)), remove(by_content(name), of(OLD)))),
             ]
@@ -365,7 +370,7 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
 
     assert [(change.after, change.reason) for change in stood][:1] == [("there", "remap")]
     assert sorted(entry.content for entry in entries) == [
-        *("blank there", "changed again", "final", "launch on 3 May", "lost there", "there")
+        *("blank there", "changed again", "final", "later still there", "launch on 3 May", "lost there", "there")
     ]
     assert bare == [None, None]
     assert moved_on == []

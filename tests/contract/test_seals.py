@@ -294,6 +294,14 @@ async def test_a_memory_that_no_change_made_is_named_also_where_one_of_its_id_wa
         assert before == []
 
 
+# As an import does where the memory was forgotten meanwhile.
+ADDED_ANEW: Final = """
+insert into hermes_memory.history
+select (jsonb_populate_record(h, jsonb_build_object('id', gen_random_uuid(), 'change', 'added', 'old_content', null,
+                                                    'seal', null, 'recorded_at', clock_timestamp()))).*
+  from hermes_memory.history h where h.new_content = 'third'"""
+
+
 async def test_a_change_that_is_gone_among_others_of_its_memory_is_missed_though_they_were_sealed_without_it(
     template: Installation,
 ) -> None:
@@ -308,10 +316,12 @@ async def test_a_change_that_is_gone_among_others_of_its_memory_is_missed_though
         await PostgresSeals(store.pool).seal(PLENTY)
         (change,) = await database.rows("select id from hermes_memory.history where new_content = 'third'")
         found = await _strayed(database)
+        await database.administer_all(ADDED_ANEW)
 
         assert [flaw and (flaw.what, flaw.change, flaw.seal) for flaw in found] == [
             ("the change before this one is missing", change[0], 2)
         ]
+        assert await _strayed(database) == found
 
 
 ALTERED: Final = {

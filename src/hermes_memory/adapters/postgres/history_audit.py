@@ -89,26 +89,30 @@ select j.id, case when not j.kept then 'a memory is gone that no change took awa
   from judged j
  where (j.kept and not (j.whole and j.stamped)) or (not j.kept and j.surely)
  order by 1"""
-# Each text that a change found was made by another change of the memory. Nothing is told before one that added it, nor
-# of what the first one found that is left since its history was erased. Sorted and not joined: the history of one theme
+# Each text that a change found was made by another change of the memory. What was erased does not tell what it made: of
+# each erasure the next text that nothing made is taken for that, wherever it comes among what another theme brought
+# along. What is left of a change that stands beside it is passed over. Sorted and not joined: the history of one theme
 # is joined with itself in a time that grows as its square where the planner takes it to be short.
 SKIPPED: Final[LiteralString] = """
 with told as (
-  select h.id, h.row_id, h.seal, h.recorded_at, h.old_content, h.new_content,
-         max(h.recorded_at) filter (where h.change = 'added') over memory as begun,
-         case when bool_or(h.erasure is not null) over memory
-              then min(h.recorded_at) filter (where h.erasure is null) over memory end as first_left
+  select h.id, h.row_id, h.seal, h.recorded_at, h.old_content, h.new_content, h.erasure,
+         bool_and(h.erasure is not null) over (partition by h.row_id, h.recorded_at) as blank
     from hermes_memory.history h
-   where h.agent_identity = $1 and h.target in ('memory', 'user') and h.change <> 'erased'
-  window memory as (partition by h.row_id)),
+   where h.agent_identity = $1 and h.target in ('memory', 'user') and h.change <> 'erased'),
 texts as (
-  select t.id, t.row_id, t.seal, u.made, bool_or(u.made) over (partition by t.row_id, u.digest) as is_made
+  select t.id, t.row_id, t.seal, t.recorded_at, t.blank, u.made,
+         bool_or(u.made) over (partition by t.row_id, u.digest) as is_made,
+         row_number() over (partition by t.row_id, t.blank, t.erasure order by t.recorded_at, t.id) = 1 as is_first
     from told t cross join lateral (
          values (sha256(convert_to(t.old_content, 'UTF8')), false), (sha256(convert_to(t.new_content, 'UTF8')), true)
          ) as u(digest, made)
-   where u.digest is not null
-     and (u.made or t.recorded_at > coalesce(greatest(t.begun, t.first_left), '-infinity')))
-select t.id, t.row_id, t.seal from texts t where not t.made and not t.is_made order by 1"""
+   where case when t.blank then u.made else u.digest is not null end),
+strange as (
+  select t.id, t.row_id, t.seal, t.blank,
+         sum(case when t.blank then t.is_first::int else -1 end) over (
+           partition by t.row_id order by t.recorded_at, t.id) as unspent
+    from texts t where t.blank or not (t.made or t.is_made))
+select s.id, s.row_id, s.seal from strange s where not s.blank and s.unspent < 0 order by 1"""
 # A write is noted where it had its effect, so a change that is gone with all it did is missed there.
 UNTOLD: Final[LiteralString] = """
 select i.row_id from hermes_memory.inbox i
