@@ -22,12 +22,15 @@ from hermes_memory.adapters.embedding.local import LOCAL_MODEL
 from hermes_memory.cli.exits import DEPENDENCY_DOWN, INTERRUPTED, USAGE
 from hermes_memory.cli.main import command_parser
 from tests.support.agents import eventually
-from tests.support.command import COMMAND, Ran, command, in_process
+from tests.support.command import COMMAND, Ran, in_process
 from tests.support.gate import Gate
+from tests.support.loaded_command import loaded_command
 from tests.support.postgres_store import Installation
+from tests.support.tables import for_each
 from tests.support.verbs import HOMELESS, MAKES_HOME, READS_NO_SETTINGS, USES, leaves
 
-VERBS = dict(leaves(command_parser()))
+PARSER = command_parser()
+VERBS = dict(leaves(PARSER))
 TABLE = {name: use for name, use in USES.items() if not use.tried}
 NUMBERS = {"N", "SECONDS", "DAYS", "SCORE"}
 FACTS = (
@@ -44,7 +47,7 @@ def values_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 def refusal(*arguments: str) -> int:
     """Return what the parser alone ends with: nothing is carried out."""
     try:
-        command_parser().parse_args(arguments)
+        PARSER.parse_args(arguments)
     except SystemExit as leaving:
         return int(leaving.code or 0)
     return 0
@@ -55,7 +58,7 @@ def test_every_verb_stands_in_the_table_of_uses() -> None:
     assert all(Path(use.tried).exists() for use in USES.values() if use.tried)
 
 
-@pytest.mark.parametrize("name", VERBS)
+@for_each("name", VERBS)
 def test_every_verb_takes_what_all_take_and_says_what_each_argument_means(name: str) -> None:
     names = {action.dest for action in VERBS[name]._actions}
 
@@ -65,7 +68,7 @@ def test_every_verb_takes_what_all_take_and_says_what_each_argument_means(name: 
     assert all(action.help for action in VERBS[name]._actions)
 
 
-@pytest.mark.parametrize("name", VERBS)
+@for_each("name", VERBS)
 def test_no_verb_takes_a_blank_or_a_name_that_it_does_not_know(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     blanks = [
         action.option_strings[-1]
@@ -79,7 +82,7 @@ def test_no_verb_takes_a_blank_or_a_name_that_it_does_not_know(name: str, capsys
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("name", VERBS)
+@for_each("name", VERBS)
 def test_every_verb_that_gets_a_word_for_a_number_says_what_it_takes(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,7 +144,7 @@ def test_every_verb_does_the_same_as_a_command_of_its_own(stand: dict[str, str])
 
 
 def _answered(name: str, stand: dict[str, str]) -> Ran:
-    return command(*name.split(), *TABLE[name].arguments.format(**stand).split(), "--json")
+    return loaded_command(*name.split(), *TABLE[name].arguments.format(**stand).split(), "--json")
 
 
 def test_no_number_below_its_range_is_taken(stand: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
