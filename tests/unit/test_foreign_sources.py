@@ -294,6 +294,7 @@ ODD_VALUES: list[Any] = [
     *("", "  ", ",", "x", "=", "a=", "all", "whatsapp-dm", "768.5", "nan", "http://8.8.8.8:1", "sk-ant-1", "x" * 200),
     *(None, True, 0, -1, 768.5, 10**400, float("nan"), float("inf"), [], [[]], [None], {}, {"a": 1}, {"a": []}),
     *({"sales": "all"}, {"": "b"}, ["sales", "all", "whatsapp-dm"], "sms:+15551234567"),
+    *({"a": "b", "A": "c"}, ["a, b"], '["a", "b"]', "[" * 100_000),
 ]
 
 
@@ -341,6 +342,7 @@ def test_what_the_peer_takes_as_not_set_is_left_out_and_nothing_is_refused(
         ("embed_dim", 768.5, None, "768.5 cannot be taken over: expected a whole number from 1 to 4,000"),
         ("embed_timeout", True, None, "true cannot be taken over: expected a number from 0.01 to 60. Set embed_read"),
         ("allowed_themes", 5, None, "5 cannot be taken over: expected a list of names"),
+        ("allowed_themes", '["a", "b"]', None, "expected a list of names, or one text with commas"),
         ("allowed_themes", "whatsapp-dm,a,all", ["a"], "'whatsapp-dm,a,all' is taken over in part: name 3 is left out"),
         ("identity_aliases", {"a": "all", "b": "c"}, {"b": "c"}, "alias 1 is left out: the name 'all' is reserved"),
         ("embed_url", "http://8.8.8.8:1", None, "uses plain http to a public address: use https"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from hermes_memory.bootstrap.home import identity_policy
 from hermes_memory.domain.errors import ConfigurationError
 from hermes_memory.domain.model import ReadPolicy
 from hermes_memory.settings import Settings, default_home
@@ -130,8 +131,8 @@ def test_a_host_without_a_section_of_ours_says_nothing(sources: Home, text: str)
     assert Settings().pool_size == 4
 
 
-@pytest.mark.parametrize("given", ["a, b,,c ,", ["a", "b", "c"], ("a", "b", "c")])
-def test_names_are_a_list_or_one_string_with_commas(sources: Home, given: Any) -> None:
+@pytest.mark.parametrize("given", ["a, b,,c ,", ["a", "b", "c"], ("a", "b", "c"), ' ["a", "b", "c"]'])
+def test_names_are_a_list_or_one_string_with_commas_or_as_json(sources: Home, given: Any) -> None:
     for key in ("allowed_themes", "bench_patterns", "write_contexts"):
         assert getattr(Settings(**{key: given}), key) == ("a", "b", "c")
 
@@ -147,9 +148,9 @@ def test_names_may_come_from_every_source(sources: Home) -> None:
 
 
 def test_a_mapping_may_be_written_as_json_in_a_variable(sources: Home) -> None:
-    sources.variables(identity_aliases='{"old": "new"}')
+    sources.variables(identity_aliases='{"old": "new", "OLD ": "New"}')
 
-    assert Settings().identity_aliases == {"old": "new"}
+    assert identity_policy(Settings()).aliases == {"old": "new"}
 
 
 @pytest.mark.parametrize("source", ["native", "host"])

@@ -96,7 +96,8 @@ class IdentityPolicy:
         bench_mode: What becomes of benchmark runs.
 
     Raises:
-        InvalidInput: An alias is empty, or stands for a reserved name or for the key of a person or group.
+        InvalidInput: An alias is empty, or stands for a reserved name or for the key of a person or group; or two
+            spellings of one alias stand for different themes.
     """
 
     aliases: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -105,9 +106,21 @@ class IdentityPolicy:
     bench_mode: BenchMode = BenchMode.BUCKET
 
     def __post_init__(self) -> None:
-        spelt = {str(spelt_theme(alias)): _aliased(name) for alias, name in self.aliases.items()}
-        object.__setattr__(self, "aliases", MappingProxyType(spelt))
+        object.__setattr__(self, "aliases", MappingProxyType(_spelt(self.aliases)))
         object.__setattr__(self, "bench_patterns", tuple(fold_name(pattern) for pattern in self.bench_patterns))
+
+
+def _spelt(aliases: Mapping[str, str]) -> dict[str, Theme]:
+    spelt: dict[str, Theme] = {}
+    for alias, name in aliases.items():
+        theme = _aliased(name)
+        first = spelt.setdefault(spelt_theme(alias), theme)
+        if first != theme:
+            # The alias itself may be the key of a person and is not shown.
+            raise InvalidInput(
+                f"two spellings of one alias stand for '{first}' and for '{theme}': keep one of them", field="aliases"
+            )
+    return spelt
 
 
 def _aliased(name: str) -> Theme:

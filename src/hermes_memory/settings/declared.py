@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
 from hermes_memory.domain.database_address import require_database_address
@@ -23,9 +24,35 @@ from hermes_memory.domain.weights import RankingWeights
 from hermes_memory.settings.homes import default_home, home_at
 from hermes_memory.settings.names import ENDPOINT_EMBEDDERS
 
-Names = Annotated[tuple[str, ...], NoDecode]
-"""A list of names: a list, or one string with commas."""
 Item = TypeVar("Item")
+
+
+def _listed(given: object) -> object:
+    names = _names_in(given) if isinstance(given, str) else given
+    if isinstance(names, list | tuple):
+        _require_each("name", names, _require_one_name)
+    return names
+
+
+def _names_in(text: str) -> list[str]:
+    if not text.lstrip().startswith("["):
+        return [name.strip() for name in text.split(",") if name.strip()]
+    try:
+        names: list[Any] = json.loads(text)
+    except (ValueError, RecursionError):
+        names = [None]
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError('what begins with [ must be a JSON list of texts, such as ["sales", "marketing"]')
+    return names
+
+
+def _require_one_name(name: object) -> None:
+    if isinstance(name, str) and "," in name:
+        raise InvalidInput("it has a comma in it: make it an item for each name")
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+"""A list of names: a list, or one text, with commas or as JSON."""
 
 
 def _database(given: SecretStr | None) -> SecretStr | None:
@@ -40,10 +67,10 @@ def _endpoint(given: str | None) -> str | None:
     return given
 
 
-def _refusing(rule: Callable[[str], object], address: str) -> None:
+def _refusing(rule: Callable[[Item], object], given: Item) -> None:
     try:
-        rule(address)
-    except ConfigurationError as error:
+        rule(given)
+    except (ConfigurationError, InvalidInput) as error:
         raise ValueError(str(error)) from None
 
 
@@ -54,6 +81,7 @@ def _themes(given: tuple[str, ...]) -> tuple[str, ...]:
 
 def _aliases(given: dict[str, str]) -> dict[str, str]:
     _require_each("alias", given.items(), lambda alias: IdentityPolicy(aliases=dict([alias])))
+    _refusing(lambda aliases: IdentityPolicy(aliases=aliases), given)
     return given
 
 
@@ -210,7 +238,8 @@ class DeclaredSettings(BaseSettings):
     )
 
     # Identity
-    allowed_themes: Annotated[Names, AfterValidator(_themes)] = Field(
+    # The rule sees the list, however it was written, so that a refusal shows it with contacts masked.
+    allowed_themes: Annotated[tuple[str, ...], NoDecode, AfterValidator(_themes), BeforeValidator(_listed)] = Field(
         (), description="When set, any other theme becomes 'default'."
     )
     identity_aliases: Annotated[dict[str, str], AfterValidator(_aliases)] = Field(
@@ -244,13 +273,6 @@ class DeclaredSettings(BaseSettings):
     @classmethod
     def _expand_home(cls, value: Path) -> Path:
         return home_at(value)
-
-    @field_validator("allowed_themes", "bench_patterns", "write_contexts", mode="before")
-    @classmethod
-    def _split_names(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
-        return value
 
     @model_validator(mode="after")
     def _require_endpoint(self) -> Self:

@@ -197,7 +197,7 @@ def _variable(value: Any) -> str:
 
 
 def _names(value: Any) -> list[str]:
-    names = value.split(",") if isinstance(value, str) else value
+    names = value.split(",") if isinstance(value, str) and not value.lstrip().startswith("[") else value
     if not isinstance(names, list | tuple) or not all(map(_is_name, names)):
         raise ValueError("expected a list of names, or one text with commas")
     return [str(name).strip() for name in names if str(name).strip()]
