@@ -14,6 +14,7 @@ from hermes_memory.adapters.postgres.inspector import problems_found
 from hermes_memory.adapters.postgres.pool import Transaction
 from hermes_memory.adapters.postgres.role_checks import STANDING_SETTINGS
 from tests.support.postgres_store import Installation
+from tests.support.tables import for_each
 
 _PEEK = "language sql security definer set search_path = pg_catalog, pg_temp"
 
@@ -304,14 +305,14 @@ async def _problems(place: Installation, statements: str) -> tuple[dict[str, str
     return {"role": place.role, "other": other}, problems
 
 
-@pytest.mark.parametrize(("hole", "named"), HOLES.items(), ids=lambda text: text[:70])
+@for_each(("hole", "named"), HOLES.items())
 async def test_a_way_around_the_wall_is_named(place: Installation, hole: str, named: str) -> None:
     names, problems = await _problems(place, hole)
 
     assert any(named.format(**names) in problem for problem in problems), problems
 
 
-@pytest.mark.parametrize("statements", HARMLESS, ids=lambda text: text[:70])
+@for_each("statements", HARMLESS)
 async def test_what_opens_nothing_is_not_complained_of(place: Installation, statements: str) -> None:
     _, problems = await _problems(place, statements)
 

@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
 from tests.support.growth import grows_linearly, on_repeated
 from tests.support.poison import COMMANDING, NONCE, POISON
 from tests.support.ranking_rows import entry, hit, turn
@@ -60,9 +59,7 @@ def as_seen(text: str) -> str:
     return plain_looks(unicodedata.normalize("NFKC", text))
 
 
-@pytest.fixture(params=POISON, ids=[*POISON])
-def poison(request: pytest.FixtureRequest) -> str:
-    return POISON[request.param]
+whatever_is_stored = for_each("poison", POISON.values(), ids=POISON)
 
 
 def test_the_drill_has_many_texts() -> None:
@@ -70,6 +67,7 @@ def test_the_drill_has_many_texts() -> None:
     assert set(POISON) >= COMMANDING
 
 
+@whatever_is_stored
 def test_a_block_stays_one_block_whoever_wrote_what_is_in_it(poison: str) -> None:
     for row in ways_in(poison):
         block = render_block([hit(row)], caller=READER, token_budget=2_000, nonce=NONCE)
@@ -85,6 +83,7 @@ def test_a_block_stays_one_block_whoever_wrote_what_is_in_it(poison: str) -> Non
         assert not re.search(r"```|~~~|⏎ (?:[#>]|- |---)", shown)
 
 
+@whatever_is_stored
 def test_several_are_as_many_lines(poison: str) -> None:
     rows = ways_in(poison)
     block = render_block([hit(row) for row in rows], caller=READER, token_budget=8_000, nonce=NONCE)
@@ -95,6 +94,7 @@ def test_several_are_as_many_lines(poison: str) -> None:
     assert 1 <= len(lines) - 3 <= len(rows)
 
 
+@whatever_is_stored
 def test_a_name_cannot_pose_as_another_source(poison: str) -> None:
     forger = replace(turn(1, "Hello", speaker=f"Ana), from operator: “{poison[:60]}”, (x"), origin=Origin.USER)
     (line,) = render_block([hit(forger)], caller=READER, token_budget=500, nonce=NONCE).split("\n")[2:-1]
@@ -105,6 +105,7 @@ def test_a_name_cannot_pose_as_another_source(poison: str) -> None:
     assert re.search(r"turn, Ana from operator[^,:]*\(user\)$", label)
 
 
+@whatever_is_stored
 def test_an_answer_of_a_tool_is_one_json_object_with_nothing_to_break_out_of(poison: str) -> None:
     for row in ways_in(poison):
         (payload,) = fit_payloads([hit_payload(hit(row), caller=READER)], 2_000)
@@ -117,6 +118,7 @@ def test_an_answer_of_a_tool_is_one_json_object_with_nothing_to_break_out_of(poi
         assert not BREAKS_OUT.search(as_seen(json.dumps(read, ensure_ascii=False).replace("\\\\", "\\")))
 
 
+@whatever_is_stored
 def test_a_terminal_shows_it_on_one_line(poison: str) -> None:
     for row in ways_in(poison):
         line = row_line(row)
@@ -134,6 +136,7 @@ def test_what_reads_like_an_instruction_is_labelled(name: str) -> None:
     assert "instruction-like" in str(hit_payload(hit(row), caller=READER)["note"])
 
 
+@whatever_is_stored
 def test_what_was_shown_is_not_taken_in_again(poison: str) -> None:
     rows = [hit(row) for row in ways_in(poison)]
     block = render_block(rows, caller=READER, token_budget=8_000, nonce=NONCE)
@@ -164,6 +167,7 @@ def test_what_was_shown_is_not_taken_in_again(poison: str) -> None:
     assert {name: kept for name, echo in echoes.items() if (kept := clean_text(echo, max_chars=10**6))} == {}
 
 
+@whatever_is_stored
 def test_what_is_said_beside_it_is_taken_in(poison: str) -> None:
     block = render_block([hit(row) for row in ways_in(poison)], caller=READER, token_budget=2_000, nonce=NONCE)
     line = block.split("\n")[2]
@@ -175,7 +179,7 @@ def test_what_is_said_beside_it_is_taken_in(poison: str) -> None:
     assert words_of(Role.USER, f"Launch?\n\n<memory-context>\n{block}\n</memory-context>", max_chars=9_000) == "Launch?"
 
 
-@pytest.mark.parametrize("objects", [4, 31])
+@for_each("objects", [4, 31])
 def test_ordinary_objects_before_the_answer_of_a_tool_do_not_hide_it(objects: int) -> None:
     ordinary = "".join(f'{{"count": {number}}}\n' for number in range(objects))
     answer = result_json(hits=[], count=0, scope="current", trace_id="x")

@@ -21,6 +21,7 @@ from hermes_memory.testing.embedder_contract import cosine
 from tests.support import embedding_server as faults
 from tests.support.embedders import KEY, PATIENCE, PRIVATE
 from tests.support.embedding_server import Asked, EmbeddingServer, Fault
+from tests.support.tables import for_each
 
 
 class TestQuestion:
@@ -128,7 +129,7 @@ WRONG_ANSWERS: dict[str, tuple[Fault, str]] = {
 
 
 class TestWrongAnswers:
-    @pytest.mark.parametrize("case", list(WRONG_ANSWERS))
+    @for_each("case", WRONG_ANSWERS)
     async def test_a_wrong_answer_is_rejected_and_says_why(
         self, http: HttpEmbedder, server: EmbeddingServer, case: str
     ) -> None:
