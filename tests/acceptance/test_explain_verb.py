@@ -9,14 +9,15 @@ import pytest
 from hermes_memory import Settings, open_memory
 from hermes_memory.cli.main import main
 from hermes_memory.domain.model import RowId
-from tests.support.command import Ran, command
+from tests.support.command import Ran
+from tests.support.loaded_command import loaded_command
 
 QUESTION = "When is the launch?"
 DONE, USAGE = 0, 64
 
 
 def explain(*options: str, theme: str = "marketing") -> Ran:
-    ran = command("explain", QUESTION, "--theme", theme, *options)
+    ran = loaded_command("explain", QUESTION, "--theme", theme, *options)
     assert ran.code == DONE, ran.err
     return ran
 

@@ -28,6 +28,7 @@ from tests.support.command import Ran, command
 from tests.support.embedding_server import Asked, EmbeddingServer, EmbeddingServerThread, well
 from tests.support.gate import Gate
 from tests.support.inspection import dump, rows, value
+from tests.support.loaded_command import loaded_command
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation
 
@@ -381,7 +382,7 @@ async def test_a_name_that_an_operator_spelt_oddly_is_reached_by_agents_commands
     agent = new_agent().start("s1", agent_identity="mktg")
     agent.tool("memory_remember", content=FACT, sync=True)
     sales = new_agent().start("s2", agent_identity="sales")
-    searched = command("search", "Periwinkle", "--theme", "new THEME", "--json")
+    searched = loaded_command("search", "Periwinkle", "--theme", "new THEME", "--json")
 
     assert await rows(database.admin_dsn, "select agent_identity from hermes_memory.memory_entries") == [("new theme",)]
     assert sales.facts(CONTRACT, scope="NEW theme") == [FACT]

@@ -23,9 +23,10 @@ from hermes_memory.domain.operations import Operation
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import add, record, said
 from tests.acceptance.conftest import Command
-from tests.support.command import Ran, command
+from tests.support.command import Ran
 from tests.support.index_and_rows import GAPS, INDEX_AND_ROWS
 from tests.support.inspection import rows, value
+from tests.support.loaded_command import loaded_command
 from tests.support.postgres_store import Installation
 
 DONE, DOWN, WORK_REMAINS, USAGE = 0, 2, 3, 64
@@ -247,7 +248,7 @@ async def test_two_operators_at_once_move_everything_once(database: Installation
     await fill(database, talk("old", days=100, turns=40), talk("old", days=5, turns=40))
     admin = ("--execute", "--json", "--admin-dsn", database.admin_dsn)
     with ThreadPoolExecutor(2) as operators:
-        both = operators.map(lambda _: command("remap", "old", "new", *admin), range(2))
+        both = operators.map(lambda _: loaded_command("remap", "old", "new", *admin), range(2))
         moved = await anyio.to_thread.run_sync(lambda: [require(ran, DONE) for ran in both])
     total = sum((Counter(counts(ran)) for ran in moved), Counter())
 

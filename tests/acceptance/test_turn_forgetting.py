@@ -21,7 +21,8 @@ from hermes_memory.domain.model import Kind
 from hermes_memory.settings import Settings
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent
-from tests.support.command import Ran, command
+from tests.support.command import Ran
+from tests.support.loaded_command import loaded_command
 from tests.support.postgres_store import Installation
 from tests.support.remote_agent import RemoteAgent
 
@@ -142,10 +143,10 @@ async def test_the_command_shows_a_turn_first_and_says_that_it_is_gone_for_good(
 
     def run() -> list[Ran]:
         return [
-            command("forget", *name),
-            command("forget", *name, "--execute"),
-            command("history", *name),
-            command("undo", *name),
+            loaded_command("forget", *name),
+            loaded_command("forget", *name, "--execute"),
+            loaded_command("history", *name),
+            loaded_command("undo", *name),
         ]
 
     shown, gone, past, undone = ran = await anyio.to_thread.run_sync(run)
