@@ -45,6 +45,21 @@ class TestBaseUrl:
         assert [asked.path for asked in server.requests] == ["/api/v1/embeddings"]
 
 
+async def test_a_proxy_of_the_environment_gets_neither_texts_nor_key(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    embedder = OpenAIEmbedder(server.url, model="m", dimension=server.dimension)
+
+    await embedder.embed_query("hello", timeout=PATIENCE)
+    await embedder.aclose()
+
+    assert server.texts == ["hello"]
+
+
 class TestAddress:
     @for_each(
         "url",
