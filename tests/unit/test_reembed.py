@@ -198,11 +198,12 @@ async def test_an_embedder_that_does_not_answer_makes_no_generation(bench: Bench
     assert [each.generation for each in await bench.store.generations.standing()] == [OLD]
 
 
-async def test_a_model_to_which_all_texts_are_the_same_is_not_used(bench: Bench) -> None:
+async def test_a_model_to_which_all_texts_are_the_same_makes_no_generation(bench: Bench) -> None:
     with pytest.raises(EmbeddingRejected, match="does not tell related texts from others"):
         await bench.run(Flat(model="flat"))
 
     assert await bench.in_use() == OLD
+    assert [each.generation for each in await bench.store.generations.standing()] == [OLD]
 
 
 async def test_an_embedder_that_stops_answering_is_given_up_and_the_next_run_goes_on(bench: Bench) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from hermes_memory.application.calibration import measure
+from hermes_memory.application.calibration import CosineLevels, measure
 from hermes_memory.application.embed import PROBE, EmbedStage
 from hermes_memory.application.reembed_filling import Filling, dropped
 from hermes_memory.application.reembed_progress import Progress, Quiet, Step
@@ -143,15 +143,24 @@ class Reembedding:
         self._progress.begin(Step.WAIT, None)
 
     async def _prepared(self, wanted: Wanted) -> int:
-        number = await self._generations.register(self._embedder.model, self._embedder.dimension, wanted.part_tokens)
-        queue = self._queue_of(number)
-        generation = await queue.active()
-        if generation is not None and generation.unrelated is None:
-            self._progress.begin(Step.MEASURE, None)
-            unrelated, related = await measure(self._embedder, timeout=self._timeout)
-            await queue.calibrate(number, unrelated=unrelated, related=related)
+        """Make the generation and let the rows wait for it; a model that cannot be measured leaves nothing behind."""
+        key = self._embedder.model, self._embedder.dimension, wanted.part_tokens
+        levels = None if await self._measured(key) else await self._levels()
+        number = await self._generations.register(*key)
+        if levels is not None:
+            await self._queue_of(number).calibrate(number, unrelated=levels.unrelated, related=levels.related)
         await self._queue_rows(number)
         return number
+
+    async def _measured(self, key: tuple[str, int, int]) -> bool:
+        return any(
+            each.measured and (each.model, each.dimension, each.part_tokens) == key
+            for each in await self._generations.standing()
+        )
+
+    async def _levels(self) -> CosineLevels:
+        self._progress.begin(Step.MEASURE, None)
+        return await measure(self._embedder, timeout=self._timeout)
 
     async def _queue_rows(self, number: int) -> int:
         """Let every row wait that has nothing of this generation; return how many these were."""
