@@ -172,20 +172,35 @@ async def test_a_second_runtime_role_is_admitted_by_migrating_for_it(empty: Inst
         assert (await theirs.inspector.verify()).problems == ()
 
 
-async def test_a_generation_made_later_lets_all_rows_stored_before_wait_for_it(empty: Installation) -> None:
+async def test_a_generation_made_later_or_for_a_mistaken_one_lets_all_rows_stored_before_wait_for_it(
+    empty: Installation,
+) -> None:
+    withdraw = "select hermes_memory.withdraw_unused_generation($1, $2)"
     await _migrate(empty)
     async with empty.under_test() as store:
         await deliver(store, add("stored before there was a model"))
         assert await store.queue.active() is None
         assert any("no embedding generation" in problem for problem in (await store.inspector.verify()).problems)
 
-        await _migrate(empty, generation=MODEL)
+        mistaken = await _migrate(empty, generation=("mistyped", 3))
+        right = await _migrate(empty, generation=MODEL)
+        again = await empty.administer(withdraw, *MODEL)
+        await store.queue.calibrate(2, unrelated=0.1, related=0.9)
+        while_a_row_waits = await empty.administer(withdraw, "other", 2)
 
+        assert (mistaken.generation, right.generation) == (1, 2)
+        assert (again, while_a_row_waits) == (None, None)
+        assert await empty.rows("select generation, model, dimension from hermes_memory.embedding_models") == [
+            (2, *MODEL)
+        ]
         (job,) = await store.queue.claim(10, lease=60)
         await store.queue.complete({job: [(1.0, 0.0, 0.0, 0.0)]})
         assert dict(await store.search.cosines(DESK, [job.row], (1.0, 0, 0, 0), timeout=PATIENCE)) == {
             job.row: pytest.approx(1.0, abs=1e-3)
         }
+        assert await empty.administer(withdraw, "other", 2) is None
+        await deliver(store, remove(by_content("stored before there was a model")))
+        assert await empty.administer(withdraw, "other", 2) == 2
 
 
 async def test_another_generation_is_filled_beside_the_one_in_use_until_it_is_activated(empty: Installation) -> None:

@@ -25,6 +25,9 @@ async def migrate(
 ) -> MigrationReport:
     """Bring a database to the schema of this version, and make the first tables for vectors, the configured embedder's.
 
+    Those that are there stay in use whatever the embedder, unless nothing is lost by making them anew: they hold no
+    vector, and none is under way.
+
     Args:
         admin_dsn: Connection URL of a role that may create roles, extensions and schemas.
         settings: The installation's settings; read from their sources by default. What is forgotten keeps its texts

@@ -44,6 +44,10 @@ FACTS: Final[LiteralString] = "select partitions, read_policy, active_generation
 
 HAS_GENERATION: Final[LiteralString] = "select active_generation is not null from hermes_memory.installation"
 
+WITHDRAW: Final[LiteralString] = "select hermes_memory.withdraw_unused_generation($1, $2)"
+
+MAKE: Final[LiteralString] = "select hermes_memory.make_generation($1, $2)"
+
 NOTE_PARTS: Final[LiteralString] = "update hermes_memory.embedding_models set part_tokens = $2 where generation = $1"
 
 
@@ -91,7 +95,8 @@ async def migrate(
         forgotten_days: Days, 0 to 36,500, that what is forgotten keeps its texts from now on; None keeps what holds, at
             first 30.
         generation: Model and dimension of the first embedding generation, which is used at once. One that there is
-            stays in use, whatever its model: another is filled first, and then switched to.
+            stays in use, whatever its model: another is filled first, and then switched to. Only one that holds no
+            vector gives way, if none is under way for it either, and it is the only one.
         part_tokens: The longest parts, in estimated tokens, that texts are cut into for it.
         timeout: Seconds to wait for a single statement, the wait for another migration included.
 
@@ -200,15 +205,26 @@ async def _finish(
             await connection.execute("update hermes_memory.installation set read_policy = $1", str(read_policy))
         if forgotten_days is not None:
             await connection.execute("update hermes_memory.installation set forgotten_days = $1", forgotten_days)
-        if generation is not None and not await connection.fetchval(HAS_GENERATION):
-            made = await connection.fetchval("select hermes_memory.make_generation($1, $2)", *generation[:2])
-            await connection.execute(NOTE_PARTS, made, generation[2])
+        if generation is not None:
+            await _make_first_generation(connection, *generation)
         await connection.execute("select hermes_memory.admit_runtime($1)", runtime_role)
         await connection.execute("select hermes_memory.admit_readonly($1)", READONLY)
         facts = await connection.fetchrow(FACTS)
     if facts is None:
         raise ConfigurationError("the table hermes_memory.installation is empty: restore its row from a backup")
     return facts
+
+
+async def _make_first_generation(connection: Connection, model: str, dimension: int, part_tokens: int | None) -> None:
+    """Make the first generation, unless there is one that does not give way; see `migrate`."""
+    withdrawn = await connection.fetchval(WITHDRAW, model, dimension)
+    if withdrawn is not None:
+        logger.warning(
+            "an embedding generation without vectors gives way to that of the configured model",
+            extra={"action": "migrate.generation", "generation": withdrawn},
+        )
+    if not await connection.fetchval(HAS_GENERATION):
+        await connection.execute(NOTE_PARTS, await connection.fetchval(MAKE, model, dimension), part_tokens)
 
 
 @asynccontextmanager

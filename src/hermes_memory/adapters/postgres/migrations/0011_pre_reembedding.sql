@@ -110,3 +110,34 @@ begin
                  'entry_vectors_g' || unwanted, 'turn_vectors_g' || unwanted);
   delete from hermes_memory.embedding_models m where m.generation = unwanted;
 end $$;
+
+-- Removes the only generation if it is of another model than the wanted one and nothing is lost by that: it holds no
+-- vector, and none is under way, since no row waits for one or its model never answered. Returns its number, null when
+-- nothing was removed. So settings that are mistaken at the first start are corrected like any others.
+create function hermes_memory.withdraw_unused_generation(model text, dimension int) returns int language plpgsql
+set search_path = pg_catalog, pg_temp set lock_timeout = 1000 as $$
+declare
+  unused int := (select m.generation
+                   from hermes_memory.installation i
+                   join hermes_memory.embedding_models m on m.generation = i.active_generation
+                  where (m.model, m.dimension) <> (withdraw_unused_generation.model,
+                                                   withdraw_unused_generation.dimension)
+                    and not exists (select from hermes_memory.embedding_models o where o.generation <> m.generation)
+                    and (m.unrelated_cosine is null
+                         or not exists (select from hermes_memory.embedding_jobs j
+                                         where j.generation = m.generation and j.parked_reason is null)));
+  used boolean;
+begin
+  if unused is null then
+    return null;
+  end if;
+  -- After the jobs: one that ends between the two looks leaves its vector.
+  execute format('select exists (select from hermes_memory.%I) or exists (select from hermes_memory.%I)',
+                 'entry_vectors_g' || unused, 'turn_vectors_g' || unused) into used;
+  if used then
+    return null;
+  end if;
+  update hermes_memory.installation i set active_generation = null;
+  perform hermes_memory.drop_generation(unused);
+  return unused;
+end $$;
