@@ -12,7 +12,7 @@ from hermes_memory.adapters.inmemory.embedder import HashingEmbedder
 from hermes_memory.domain.errors import DeliveryRejected, EmbeddingRejected, StoreBusy, StoreUnavailable
 from hermes_memory.domain.model import Caller, Entry, HomeId, OperationId, Row, RowId, Scope, Target, Theme
 from hermes_memory.domain.operations import AddEntry, Operation, Outcome, RecordTurns, ReplaceEntry
-from hermes_memory.ports.delivery import DeliveryStore
+from hermes_memory.ports.delivery import DeliveryStore, Wanted
 from hermes_memory.ports.embedding import EmbeddingBacklog, EmbeddingJob, EmbeddingQueue, Generation, PartVectors
 from hermes_memory.ports.reading import Look, Reader, Search, SearchSpace, Standing, TextMatches, VectorHit
 
@@ -87,7 +87,7 @@ class FaultyDelivery:
         """The contents that were applied, in order."""
         return [text for batch in self.batches for text in batch]
 
-    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+    async def apply(self, operations: Sequence[Operation], *, wanted: Wanted | None = None) -> Sequence[Outcome]:
         await self.applying.meet()
         texts = [text for operation in operations for text in texts_of(operation)]
         if any(part in text for text in texts for part in self.refused):
@@ -96,8 +96,9 @@ class FaultyDelivery:
             raise ZeroDivisionError
         if self.busy_at and any(self.busy_at in text for text in texts):
             raise StoreBusy("somebody else holds it")
-        outcomes = await self._delivery.apply(operations)
-        self.batches.append(texts)
+        outcomes = await self._delivery.apply(operations, wanted=wanted)
+        applied = {outcome.operation for outcome in outcomes}
+        self.batches.append([t for each in operations if each.stamp.operation in applied for t in texts_of(each)])
         if self.forgets_to_answer:
             self.forgets_to_answer -= 1
             raise StoreUnavailable("the connection broke")

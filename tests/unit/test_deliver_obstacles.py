@@ -25,6 +25,7 @@ from hermes_memory.domain.errors import (
 )
 from hermes_memory.domain.model import Caller, OperationId
 from hermes_memory.domain.operations import AddEntry, Operation, Outcome
+from hermes_memory.ports.delivery import Wanted
 from hermes_memory.ports.spool import Spooled
 from hermes_memory.testing.making import add
 
@@ -54,12 +55,12 @@ class StumblingStore:
     errors: list[Exception] = field(default_factory=list)
     poison: str = ""
 
-    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+    async def apply(self, operations: Sequence[Operation], *, wanted: Wanted | None = None) -> Sequence[Outcome]:
         if self.errors:
             raise self.errors.pop(0)
         if any(isinstance(each, AddEntry) and each.content == self.poison for each in operations):
             raise DeliveryRejected("refused", reason="poison")
-        return await self.store.delivery.apply(operations)
+        return await self.store.delivery.apply(operations, wanted=wanted)
 
     async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
         return await self.store.delivery.outcome(caller, operation)

@@ -14,7 +14,7 @@ from hermes_memory.application.batch_size import BatchSize
 from hermes_memory.application.breaker import Breaker, BreakerState
 from hermes_memory.application.doorbell import Doorbell
 from hermes_memory.application.faults import RepeatedFaults
-from hermes_memory.application.handover import DeliveryCounts, Handover
+from hermes_memory.application.handover import SPOOL_RETRY_SECONDS, DeliveryCounts, Handover
 from hermes_memory.application.lasting import lasting
 from hermes_memory.application.setbacks import Stopped
 from hermes_memory.application.spool_access import SpoolAccess
@@ -32,7 +32,6 @@ POLL_SECONDS: Final = 0.1
 LOOK_SECONDS: Final = 0.5
 """How often to look what is due, for lanes that were held back come due with nobody changing anything."""
 ELECTION_SECONDS: Final = 0.5
-SPOOL_RETRY_SECONDS: Final = 1.0
 WAIT_TICK_SECONDS: Final = 0.05
 LARGEST_BATCH: Final = 1_000
 

@@ -69,10 +69,6 @@ UNREADABLE: Final = (
 SET_ASIDE: Final = "{} damaged files lie beside the spool: `hermes-memory spool purge --set-aside` removes them"
 UNSETTLED: Final = "the database was still storing a write that was under way when it began: run it again"
 ELSEWHERE: Final = "what waits in the spools of other homes is not known here: run it there too"
-HANDED_OVER: Final = (
-    "writes that a running process had taken from a spool, and whose transaction had not begun by then, are not known"
-    " here, and may be stored a moment later: run it again when in doubt"
-)
 CLEANED: Final = "every spool of the home whose files may hold what was delivered or dropped"
 BACKUPS: Final = "backups, replicas behind and the server's own log keep what they have until they are renewed"
 READ: Final = (
@@ -182,9 +178,9 @@ class Erasing:
         """Erase, and tell what was erased.
 
         The spools are looked through before the database and after it: what is accepted meanwhile goes as well, and
-        what the database is storing by then is waited for. Between the two lies a moment: a write that a process has
-        read from a spool, and not yet begun to store, is found by neither, and the certificate says so. Last, the files
-        of the spools are cleaned of what was dropped, and of what was delivered before.
+        what the database is storing by then is waited for. No write lies between the two: whoever has read it from a
+        spool asks once more whether it waits there, when the database is storing it already (`DeliveryStore.apply`).
+        Last, the files of the spools are cleaned of what was dropped, and of what was delivered before.
 
         Raises:
             StoreUnavailable, SchemaNotApplied, ConfigurationError: It could not be done, or only in part. Run it again.
@@ -264,7 +260,7 @@ class Erasing:
 
     def _notes(self, *numbers: tuple[str, int]) -> tuple[str, ...]:
         counted = (*numbers, (SET_ASIDE, self._set_aside()))
-        return (*(note.format(number) for note, number in counted if number), ELSEWHERE, HANDED_OVER, BACKUPS)
+        return (*(note.format(number) for note, number in counted if number), ELSEWHERE, BACKUPS)
 
 
 def _look(spool: Spool, erasure: Erasure, telling: Telling, found: _Found) -> Telling:

@@ -20,6 +20,7 @@ from hermes_memory.application.telemetry import Telemetry
 from hermes_memory.domain.errors import (
     ConfigurationError,
     DeliveryRejected,
+    HermesMemoryError,
     SchemaNotApplied,
     StoreBusy,
     StoreFault,
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 AWAY_SECONDS: Final = 0.25
 SETUP_RETRY_SECONDS: Final = 2.0
+SPOOL_RETRY_SECONDS: Final = 1.0
 FAULT_RETRY_SECONDS: Final = 5.0
 FIRST_HOLD_SECONDS: Final = 0.25
 LONGEST_HOLD_SECONDS: Final = 60.0
@@ -119,16 +121,8 @@ class Handover:
             await self._take([item for item in batch if lane_of(item.operation) == lane])
 
     async def _take(self, items: Sequence[Spooled]) -> None:
-        """Deal with a part of the batch later than it was read.
-
-        What left the spool meanwhile is passed over: an operator discarded or erased it, and whoever erases waits for
-        what the store is at, not for what is only remembered here.
-        """
-        items = [item for item in items if lane_of(item.operation) not in self._held]
-        if not items:
-            return
-        waiting = await self._spool.still_pending([item.operation.stamp.operation for item in items])
-        await self._apply_or_part([item for item in items if item.operation.stamp.operation in waiting])
+        """Deal with a part of the batch, but for what is held back since it was read."""
+        await self._apply_or_part([item for item in items if lane_of(item.operation) not in self._held])
 
     async def _apply_or_part(self, items: Sequence[Spooled]) -> None:
         if not items:
@@ -170,7 +164,7 @@ class Handover:
         problem: Problem
         with self._breaker.guard():
             try:
-                return await self._store.apply(operations)
+                return await self._store.apply(operations, wanted=self._wanted)
             except StoreBusy as error:
                 problem = Busy(str(error))
             except StoreFault as error:
@@ -179,7 +173,7 @@ class Handover:
                     "the database met a fault",
                     extra={"action": "deliver.fault", "cause": type(error).__name__, "reason": str(error)},
                 )
-            except (StoreUnavailable, SchemaNotApplied, ConfigurationError, DeliveryRejected):
+            except (Stopped, StoreUnavailable, SchemaNotApplied, ConfigurationError, DeliveryRejected):
                 raise
             except Exception as error:  # noqa: BLE001 - a fault of our own may neither end delivery nor bury a write
                 problem = Faulty(f"unexpected {type(error).__name__}")
@@ -187,6 +181,17 @@ class Handover:
                     "delivery met an unexpected error; what was accepted is kept", error, action="deliver.fault"
                 )
         raise problem  # to the breaker it was an answer
+
+    async def _wanted(self, operations: Sequence[OperationId]) -> frozenset[OperationId]:
+        """Tell what still waits: what an operator discarded or erased since the batch was read is not to be stored.
+
+        Raises:
+            Stopped: The spool cannot be asked, which says nothing of the store.
+        """
+        try:
+            return await self._spool.still_pending(operations)
+        except HermesMemoryError as error:
+            raise Stopped(SPOOL_RETRY_SECONDS, str(error)) from error
 
     async def _part(self, items: Sequence[Spooled], problem: Problem) -> None:
         """Find what cannot be applied by halving, deal with it, and deliver the rest."""
@@ -249,6 +254,8 @@ class Handover:
         self._set_aside()
 
     async def _finish(self, items: Sequence[Spooled], outcomes: Sequence[Outcome]) -> None:
+        applied = {outcome.operation for outcome in outcomes}
+        items = [item for item in items if item.operation.stamp.operation in applied]
         await self._spool.done([outcome.operation for outcome in outcomes])
         self._suspects = 0
         self.counts.delivered += len(outcomes)

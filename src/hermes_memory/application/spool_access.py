@@ -44,8 +44,8 @@ class SpoolAccess:
         return await self.call(lambda: self._spool.pending(operation))
 
     async def still_pending(self, operations: Sequence[OperationId]) -> frozenset[OperationId]:
-        """Return which of these operations still wait."""
-        return await self.call(lambda: frozenset(filter(self._spool.pending, operations)))
+        """Return which of these operations, once due, still wait."""
+        return await self.call(lambda: self._spool.still_pending(operations))
 
     async def pending_before(self, sequence: int | None = None) -> int:
         """Count the operations that wait, up to `sequence`."""

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Protocol, TypeAlias
 
 from hermes_memory.domain.model import Caller, OperationId
 from hermes_memory.domain.operations import Operation, Outcome
+
+Wanted: TypeAlias = Callable[[Sequence[OperationId]], Awaitable[Collection[OperationId]]]
+"""Tells which of some operations are still to be applied."""
 
 
 class DeliveryStore(Protocol):
     """Applies operations, each exactly once however often it is handed in."""
 
-    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+    async def apply(self, operations: Sequence[Operation], *, wanted: Wanted | None = None) -> Sequence[Outcome]:
         """Apply operations in their order, all or none, and return their outcomes in the same order.
 
         An operation that was applied before has no effect and returns its recorded outcome, also when it comes twice
         in a batch or from two sides at once. What each kind of operation does stands with its class.
+
+        Args:
+            wanted: Asked at each try, once `Eraser.settle` would wait for it and before anything is stored. What it
+                does not name is passed over and has no outcome. So what is dropped where the batch came from before the
+                store settles is never stored afterwards. What it raises is raised, and nothing was applied.
 
         Raises:
             StoreUnavailable: Nothing was applied, or it is unknown whether it was; hand the same in again later. Its

@@ -145,6 +145,13 @@ class Spool(Protocol):
         """Tell whether an operation still waits for delivery."""
         ...
 
+    def still_pending(self, operations: Sequence[OperationId]) -> frozenset[OperationId]:
+        """Return which of these operations, all of them once returned by `due`, still wait.
+
+        Asked for each batch, while the store has begun with it: it waits for no other work on what was accepted since.
+        """
+        ...
+
     def pending_before(self, sequence: int | None = None) -> int:
         """Count the operations that wait, up to and with `sequence` when it is given."""
         ...

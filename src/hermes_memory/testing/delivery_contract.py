@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Sequence
 
 import pytest
 
-from hermes_memory.domain.errors import DeliveryRejected
+from hermes_memory.domain.errors import DeliveryRejected, StoreUnavailable
+from hermes_memory.domain.model import OperationId
 from hermes_memory.domain.operations import ById, Effect, Operation, Outcome, row_id
 from hermes_memory.testing.making import (
     DESK,
@@ -45,6 +47,38 @@ class DeliveryContract:
 
     async def test_an_empty_batch_has_no_outcomes(self, store: StoreUnderTest) -> None:
         assert list(await store.delivery.apply([])) == []
+
+    async def test_what_is_not_wanted_any_more_is_passed_over_and_the_rest_is_applied(
+        self, store: StoreUnderTest
+    ) -> None:
+        kept, dropped, talk, impossible = add("kept"), add("dropped"), record(said("kept too")), add("a \x00 inside")
+        batch: list[Operation] = [kept, dropped, talk, impossible]
+        asked: list[Sequence[OperationId]] = []
+
+        async def wanted(operations: Sequence[OperationId]) -> Collection[OperationId]:
+            asked.append(operations)
+            return {each.stamp.operation for each in (talk, kept)}
+
+        outcomes = await store.delivery.apply(batch, wanted=wanted)
+
+        assert asked == [[each.stamp.operation for each in batch]]
+        assert [outcome.operation for outcome in outcomes] == [each.stamp.operation for each in (kept, talk)]
+        assert await contents(store) == {"kept"}
+        assert await store.delivery.outcome(DESK, dropped.stamp.operation) is None
+
+    async def test_where_nothing_is_wanted_or_nobody_can_tell_nothing_is_applied(self, store: StoreUnderTest) -> None:
+        async def nothing(_operations: Sequence[OperationId]) -> Collection[OperationId]:
+            return ()
+
+        async def unknown(_operations: Sequence[OperationId]) -> Collection[OperationId]:
+            raise StoreUnavailable("the spool is locked")
+
+        outcomes = await store.delivery.apply([add("one"), remove(by_content("one"))], wanted=nothing)
+        with pytest.raises(StoreUnavailable, match="the spool is locked"):
+            await store.delivery.apply([add("two")], wanted=unknown)
+
+        assert list(outcomes) == []
+        assert await contents(store) == set()
 
     async def test_a_later_operation_sees_the_effect_of_an_earlier_one_of_its_batch(
         self, store: StoreUnderTest

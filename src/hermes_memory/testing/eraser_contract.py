@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
 from hermes_memory.domain.erasure import OneEntry, Told, WholeSession, WholeSubject, WholeTheme
-from hermes_memory.domain.model import Caller, RowId, SessionId, Subject, Target, Theme
+from hermes_memory.domain.model import Caller, OperationId, RowId, SessionId, Subject, Target, Theme
 from hermes_memory.domain.operations import ById, RecordDelegation
 from hermes_memory.ports.erasure import Eraser
 from hermes_memory.ports.history import HistoryReader
@@ -224,6 +225,20 @@ class EraserContract:
         assert await eraser.texts(WholeTheme(theme=MARKETING)) == frozenset()
         assert await eraser.companions(WholeSubject(subject=ANA)) == frozenset()
         assert await eraser.settle(30.0)
+
+    async def test_a_write_is_waited_for_from_before_it_asks_what_is_still_wanted(
+        self, erasing: EraserUnderTest
+    ) -> None:
+        settled = []
+
+        async def wanted(operations: Sequence[OperationId]) -> Collection[OperationId]:
+            settled.append(await erasing.eraser.settle(0.2))
+            return operations
+
+        await erasing.store.delivery.apply([add("the code is 8841")], wanted=wanted)
+        settled.append(await erasing.eraser.settle(PATIENCE))
+
+        assert settled == [False, True]
 
     async def test_with_an_entry_goes_the_history_of_others_that_an_undo_could_bring_its_texts_back_from(
         self, erasing: EraserUnderTest

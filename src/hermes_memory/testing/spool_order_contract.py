@@ -153,6 +153,17 @@ class SpoolOrderContract(SpoolSuite):
         put(spool, second)
         assert spool.last_sequence() > last
 
+    def test_of_what_was_due_it_is_told_what_still_waits(self, spool: Spool) -> None:
+        waiting, held, done, dropped, dead = batch = put(spool, *(add(name) for name in "abcde"))
+        assert due(spool) == batch
+        spool.postpone(ids(held), 10)
+        spool.done(ids(done))
+        spool.discard(ids(dropped))
+        spool.bury(dead.stamp.operation, "refused")
+
+        assert spool.still_pending(ids(*batch)) == frozenset(ids(waiting, held))
+        assert spool.still_pending([]) == frozenset()
+
     def test_a_postponed_operation_holds_its_lane_and_no_other(self, spool: Spool) -> None:
         first, second, other = put(spool, add("one"), add("two"), add("three", SALES_DESK))
 

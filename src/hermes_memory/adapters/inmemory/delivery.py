@@ -25,6 +25,7 @@ from hermes_memory.domain.operations import (
     row_id,
 )
 from hermes_memory.domain.visibility import changeable
+from hermes_memory.ports.delivery import Wanted
 
 
 class InMemoryDelivery:
@@ -33,11 +34,15 @@ class InMemoryDelivery:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+    async def apply(self, operations: Sequence[Operation], *, wanted: Wanted | None = None) -> Sequence[Outcome]:
         """Apply operations in their order, all or none; see `DeliveryStore.apply`."""
-        for operation in operations:
-            require_storable(operation)
-        return [self._once(operation) for operation in operations]
+        with self._records.writing():
+            if wanted is not None:
+                still = await wanted([operation.stamp.operation for operation in operations])
+                operations = [operation for operation in operations if operation.stamp.operation in still]
+            for operation in operations:
+                require_storable(operation)
+            return [self._once(operation) for operation in operations]
 
     async def outcome(self, caller: Caller, operation: OperationId) -> Outcome | None:
         """Return a recorded outcome; see `DeliveryStore.outcome`."""

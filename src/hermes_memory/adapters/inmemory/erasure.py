@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import assert_never
 from uuid import uuid4
 
+import anyio
+
 from hermes_memory.adapters.inmemory.records import Records
 from hermes_memory.domain.erasure import (
     Erasure,
@@ -82,8 +84,12 @@ class InMemoryEraser:
         return frozenset(self._texts(erasure.row))
 
     async def settle(self, timeout: float) -> bool:
-        """Nothing is under way; see `Eraser.settle`."""
-        return True
+        """Wait for the writes under way; see `Eraser.settle`."""
+        with anyio.move_on_after(timeout):
+            for write in tuple(self._records.under_way):
+                await write.wait()
+            return True
+        return False
 
     async def erase(self, erasure: Erasure, progress: Callable[[int], object] = lambda _: None) -> Erased:
         """Erase, then ask what is left; see `Eraser.erase`."""

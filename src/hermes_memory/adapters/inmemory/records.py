@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID, uuid4
+
+import anyio
 
 from hermes_memory.adapters.inmemory.people import Persons
 from hermes_memory.adapters.inmemory.vectors import Job, KeptGeneration
@@ -96,6 +99,7 @@ class Records:
         generations_made: How many there have been until now; a number is given once.
         active: The one in use.
         erased_at: When something was erased last, by the monotonic clock.
+        under_way: The deliveries that have begun, each until it is done.
     """
 
     analyze: Callable[[str], Sequence[str]]
@@ -126,6 +130,18 @@ class Records:
     active: int | None = None
     maintenance: dict[UUID, NotedUpkeep] = field(default_factory=dict)
     erased_at: float | None = None
+    under_way: set[anyio.Event] = field(default_factory=set)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be a delivery that has begun, for whoever waits for those."""
+        done = anyio.Event()
+        self.under_way.add(done)
+        try:
+            yield
+        finally:
+            self.under_way.discard(done)
+            done.set()
 
     @property
     def in_use(self) -> KeptGeneration | None:

@@ -114,6 +114,11 @@ class InMemorySpool:
         with self._lock:
             return bool(self._waiting([operation]))
 
+    def still_pending(self, operations: Sequence[OperationId]) -> frozenset[OperationId]:
+        """Return which of these operations still wait."""
+        with self._lock:
+            return frozenset(kept.operation.stamp.operation for kept in self._waiting(operations))
+
     def pending_before(self, sequence: int | None = None) -> int:
         """Count what waits, up to and with a sequence."""
         with self._lock:

@@ -31,6 +31,7 @@ from hermes_memory.domain.operations import (
     RemoveEntry,
     ReplaceEntry,
 )
+from hermes_memory.ports.delivery import Wanted
 
 ATTEMPTS: Final = 3
 """Transactions tried when another one stores the same at the same moment."""
@@ -42,7 +43,8 @@ LOCK_TIMEOUT: Final = "lock_timeout = 2000"
 than the server takes to find a deadlock, by default a second."""
 
 # Who erases waits for the transactions that are under way, and knows them by this number. A transaction without a write
-# has none: one that analyses texts before its first write would not be waited for, and store what had been erased.
+# has none: one that analyses texts before its first write would not be waited for, and store what had been erased. Who
+# erases drops what waits before that, so what is asked for behind this number is either dropped by then or waited for.
 BE_WAITED_FOR: Final[LiteralString] = "select pg_current_xact_id()"
 
 CHANGING: Final = frozenset({AddEntry, ReplaceEntry, RemoveEntry})
@@ -67,13 +69,13 @@ class PostgresDelivery:
         self._entries = Entries(analyze)
         self._turns = Turns(analyze)
 
-    async def apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+    async def apply(self, operations: Sequence[Operation], *, wanted: Wanted | None = None) -> Sequence[Outcome]:
         """Apply operations in their order, all or none; see `DeliveryStore.apply`."""
         if not operations:
             return []
         for attempt in range(ATTEMPTS):
             try:
-                return await self._apply(operations)
+                return await self._apply(operations, wanted)
             except DeliveredMeanwhile as race:
                 if attempt == ATTEMPTS - 1:
                     raise _lost(race) from None
@@ -85,12 +87,15 @@ class PostgresDelivery:
         async with self._pool.transaction(caller, timeout=self._timeout, read_only=True) as transaction:
             return (await inbox.recorded(transaction, caller, [operation])).get(operation)
 
-    async def _apply(self, operations: Sequence[Operation]) -> Sequence[Outcome]:
+    async def _apply(self, operations: Sequence[Operation], wanted: Wanted | None) -> Sequence[Outcome]:
         outcomes: dict[OperationId, Outcome] = {}
         seen: Seen = {}
         first = operations[0].stamp.caller
         async with self._pool.transaction(first, timeout=self._timeout, settings=[LOCK_TIMEOUT]) as transaction:
             await transaction.execute(BE_WAITED_FOR)
+            if wanted is not None:
+                still = await wanted([operation.stamp.operation for operation in operations])
+                operations = [operation for operation in operations if operation.stamp.operation in still]
             try:
                 await lexicon.lock_themes(transaction, _scrubbed(operations))
                 for run in _runs(operations):

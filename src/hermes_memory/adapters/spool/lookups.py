@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,6 +65,11 @@ _PENDING: Final = "SELECT 1 FROM operations WHERE id = ? AND buried_at IS NULL"
 def pending(connection: sqlite3.Connection, operation: bytes) -> bool:
     """Tell whether an operation waits."""
     return connection.execute(_PENDING, (operation,)).fetchone() is not None
+
+
+def still_pending(connection: sqlite3.Connection, operations: Iterable[bytes]) -> set[bytes]:
+    """Return which of these operations wait."""
+    return {operation for operation in operations if pending(connection, operation)}
 
 
 _PENDING_AFTER: Final = """

@@ -93,7 +93,16 @@ class SpoolFile:
             return self.read(work)
         except DiskFull:
             self._fold_some()
-            return self._perform(lambda: work(self._connection.get()), reserve=True)
+            return self.read_known(work)
+
+    def read_known(self, work: Work[T]) -> T:
+        """Run work that changes nothing, on what a read before has found. What was accepted since may be missing.
+
+        Raises:
+            StoreUnavailable: The file cannot be used for now.
+            ConfigurationError: It is not ours, or a newer version made it.
+        """
+        return self._perform(lambda: work(self._connection.get()), reserve=True)
 
     def fold(self) -> None:
         """Move what lies in the intake into the database.

@@ -153,6 +153,11 @@ class SqliteSpool:
         """Tell whether an operation still waits for delivery."""
         return self._file.read(partial(lookups.pending, operation=operation.bytes))
 
+    def still_pending(self, operations: Sequence[OperationId]) -> frozenset[OperationId]:
+        """Return which of these operations, all of them once returned by `due`, still wait."""
+        waiting = self._file.read_known(partial(lookups.still_pending, operations=_ids(operations)))
+        return frozenset(operation for operation in operations if operation.bytes in waiting)
+
     def pending_before(self, sequence: int | None = None) -> int:
         """Count the operations that wait, up to and with `sequence` when it is given."""
         return self._file.read(partial(lookups.pending_before, sequence=sequence))
