@@ -151,6 +151,31 @@ def test_the_key_of_a_person_leads_to_the_direct_messages_with_a_subject(key: st
     assert identity.subject is not None
 
 
+@for_each(
+    ("key", "facts", "theme", "subject"),
+    [
+        ("Customer-778812", {"user_id": "customer-778812"}, DIRECT_MESSAGES, ("person", "customer-778812")),
+        ("customer-778812", {"user_id_alt": "customer-778812"}, DIRECT_MESSAGES, ("person", "customer-778812")),
+        ("api:customer-778812:7", {"user_id": "customer-778812"}, DIRECT_MESSAGES, ("person", "customer-778812")),
+        ("desk-7788", {"user_id": "ana", "chat_id": "desk-7788"}, DIRECT_MESSAGES, ("person", "desk-7788")),
+        ("desk-7788", {"chat_id": "desk-7788", "chat_type": "group"}, GROUPS, ("group", "desk-7788")),
+        ("9:ab", {"user_id": "9:ab"}, "9:ab", ("person", "9:ab")),
+        ("marketing", {"user_id": "marketing"}, "marketing", ("person", "marketing")),
+        ("release-2026", {"user_id": "release"}, "release-2026", ("person", "release")),
+        ("release-2026", {"user_id": "2026"}, "release-2026", ("person", "2026")),
+        ("release-2026", {"user_id": "customer-778812"}, "release-2026", ("person", "customer-778812")),
+    ],
+)
+def test_a_key_of_no_known_shape_is_a_contact_where_the_hosts_own_id_of_somebody_stands_in_it(
+    key: str, facts: dict[str, str], theme: str, subject: tuple[str, str]
+) -> None:
+    host = HostIdentity(gateway_session_key=key, agent_identity="coder", platform="api_server", **facts)
+    identity = resolve(host, POLICY, SECRET)
+    kind, name = subject
+
+    assert (identity.theme, identity.subject) == (theme, subject_for(SECRET, kind, "api_server", name))
+
+
 @for_each("key", CHATS)
 def test_the_key_of_a_group_leads_to_the_groups_with_a_subject(key: str) -> None:
     identity = identify(key, agent_identity="coder")

@@ -2,7 +2,8 @@
 
 The first usable name wins: the gateway's session key, then the agent's identity (unless it is "default"), then the
 workspace, then "default". A name that is the key of a person, a group or a benchmark never becomes a theme: it leads
-to a governed sink, where its keyed hash keeps each conversation to itself.
+to a governed sink, where its keyed hash keeps each conversation to itself. So does a session key of no known shape in
+which the host's own id of the user or the chat stands.
 
 The host fills in a workspace even when nobody chose one (`HOST_WORKSPACE`), so an agent without a profile has that name
 for its theme, and "default" is left to callers who give no workspace.
@@ -19,6 +20,7 @@ from typing import Final
 from hermes_memory.domain.contact_spelling import contact_name, flatten
 from hermes_memory.domain.contacts import ChatHints, Contact, ContactKind, recognise
 from hermes_memory.domain.errors import InvalidInput
+from hermes_memory.domain.mentions import counts_glued
 from hermes_memory.domain.model import (
     BENCHMARKS,
     DEFAULT_THEME,
@@ -235,6 +237,8 @@ def _names(host: HostIdentity) -> Iterator[tuple[Reason, str]]:
 def _judge(name: str, source: Reason, host: HostIdentity, policy: IdentityPolicy, secret: bytes) -> Identity | Reason:
     """Say what one name makes of the conversation, or why it makes nothing."""
     contact = recognise(name, _hints(host))
+    if contact is None and source is Reason.SESSION_KEY:
+        contact = _named_by_id(name, host)
     if contact is not None:
         return _sink(contact, secret)
     try:
@@ -276,14 +280,28 @@ def _ordinary(theme: Theme, reason: Reason, host: HostIdentity, secret: bytes) -
 
 def _counterpart(host: HostIdentity, secret: bytes) -> Subject | None:
     """Hash whom an ordinary theme talks with: the user, or else the chat."""
+    for _, contact in _told(host):
+        return subject_for(secret, contact.kind, contact.platform, contact.key)
+    return None
+
+
+def _named_by_id(key: str, host: HostIdentity) -> Contact | None:
+    """Find whom a key names by an id that the host tells beside it: the whole key, or all between two colons.
+
+    A short id, or one that is a plain word, may be the name of an agent too.
+    """
+    parts = f":{flatten(key)}:"
+    return next((contact for spelt, contact in _told(host) if counts_glued(spelt) and f":{spelt}:" in parts), None)
+
+
+def _told(host: HostIdentity) -> Iterator[tuple[str, Contact]]:
+    """Yield whom the host tells of, the user before the chat, each with its id as it may stand in a key."""
     platform = platform_name(host.platform or "")
-    user, chat = (fold_name(given or "") for given in (host.user_id or host.user_id_alt, host.chat_id))
-    if user:
-        return subject_for(secret, ContactKind.PERSON, platform, contact_name(platform, user))
-    if not chat:
-        return None
-    kind = ContactKind.GROUP if fold_name(host.chat_type or "") in GROUP_CHATS else ContactKind.PERSON
-    return subject_for(secret, kind, platform, contact_name(platform, chat))
+    chat_kind = ContactKind.GROUP if fold_name(host.chat_type or "") in GROUP_CHATS else ContactKind.PERSON
+    person = ContactKind.PERSON
+    for kind, given in ((person, host.user_id), (person, host.user_id_alt), (chat_kind, host.chat_id)):
+        if spelt := flatten(given or ""):
+            yield spelt, Contact(kind=kind, platform=platform, key=contact_name(platform, spelt))
 
 
 def _hints(host: HostIdentity) -> ChatHints:
