@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 from uuid import uuid4
@@ -38,7 +39,11 @@ async def answers_are_as_the_rule_has_them(memory: Memory, setting: Setting, cal
         listed = await view.profile(scope=scope, limit=PLENTY, timeout=SECONDS)
         changes = await view.history(scope=scope, limit=PLENTY, timeout=SECONDS)
 
+        past = await view.recall(setting.word, limit=PLENTY, scope=scope, as_of=datetime.now(UTC), timeout=SECONDS)
+
         assert {hit.row.id for hit in result.hits} == {row.id for row in expected}, (caller, scope)
+        turns = {row.id for row in expected if row.kind is Kind.TURN}
+        assert {hit.row.id for hit in past.hits} == turns | (entries & _with_past(setting, caller)), (caller, scope)
         assert _of_world(setting, [entry.id for entry in listed]) == entries, (caller, scope)
         told = _of_world(setting, [change.row for change in changes])
         assert told == entries & _with_past(setting, caller), (caller, scope)
