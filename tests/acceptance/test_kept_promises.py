@@ -434,26 +434,6 @@ async def test_a_key_is_read_by_the_name_of_its_variable_and_sent_to_the_endpoin
     assert "k3y-0f" not in await dump(database.admin_dsn)
 
 
-async def test_a_row_may_wait_longer_for_its_vector_than_a_question_does(
-    served: Path,
-    held_embedder: HeldEmbedder,
-    new_agent: NewAgent,
-    configure: Callable[..., None],
-    database: Installation,
-) -> None:
-    configure(embed_read_timeout=0.2, embed_write_timeout=60)
-    agent = new_agent().start()
-    agent.tool("memory_remember", content=FACT, sync=True)
-    eventually(lambda: held_embedder.server.requests)
-    answers = [agent.tool("recall_memory", query=CONTRACT) for _ in range(3)]
-    held_embedder.release()
-    agent.settle()
-
-    assert [[hit["content"] for hit in answer["hits"]] for answer in answers] == [[FACT]] * 3
-    assert all(answer["degraded"] for answer in answers)
-    assert await count(database, "entry_vectors_g1") == 1
-
-
 def test_the_doctor_names_a_dead_embedder_another_package_of_our_name_and_a_hermes_of_another_python(
     served: Path, configure: Callable[..., None], environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

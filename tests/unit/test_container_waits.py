@@ -51,10 +51,12 @@ async def test_a_row_may_wait_longer_for_its_vector_than_a_question_does(home: P
     replaced: dict[str, Any] = {"embedder": embedder, "search": store.search, "queue": store.queue}
     for name, part in replaced.items():
         getattr(container, name).override(providers.Object(part))
+    stage = container.stage()
+    assert stage is not None
     try:
         await store.delivery.apply([add("the vault is number 13")])
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(container.stage().run)
+            tasks.start_soon(stage.run)
             await until(lambda: embedder.for_rows)
             tasks.cancel_scope.cancel()
         request = RecallRequest(caller=DESK, query="vault", space=CURRENT, limit=10, timeout=GUARD)
