@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.embedded import place
 from tests.support.modes import too_open
+from tests.support.pages import blocks, not_printed
 
 COMMAND: Final = (sys.executable, "-m", "hermes_memory.cli.main")
 SECONDS: Final = 200.0
@@ -126,6 +127,7 @@ def test_the_story_can_be_kept_and_asked_further(directory: Path) -> None:
     story, _, asked = output.partition("Your own questions")
     assert "lost 0, duplicates 0" in story
     assert "promises above were verified" in story
+    assert not_printed(blocks("../README.md", "shell-session")[0], story) == []
     mine, theirs = asked.split("@telegram  what is the alarm code?")[1].split("@whatsapp  what is the alarm code?")
     assert "7294" in mine
     assert "7294" not in theirs

@@ -13,6 +13,7 @@ import yaml
 
 from hermes_memory.hermes.install import install, preload_directory, shim_directory
 from tests.support.hermes_host import HermesHost
+from tests.support.pages import blocks, not_printed
 from tests.support.scripted_model import Say, scripted_model
 
 FACT = "The Cinnabar release is planned for 9 October."
@@ -36,6 +37,9 @@ def test_two_commands_after_the_library_what_was_said_is_recalled_in_the_next_se
     facts = run.require_clean()
     assert installed.returncode == 0, installed.stdout
     assert activated.returncode == 0, activated.stdout
+    printed = f"{installed.stdout}\n{activated.stdout}".replace(str(bare_hermes.home), "/home/ana/.hermes")
+    for page, place in (("../README.md", 1), ("tutorial/hermes-agent.md", 0)):
+        assert not_printed(blocks(page, "shell-session")[place], printed) == []
     assert facts["answers"] == ["The ninth."]
     assert "<memory-context>" in asked
     assert "9 October" in asked
