@@ -25,9 +25,10 @@ from hermes_memory.hermes.prompt import DEGRADED
 from hermes_memory.settings import ENV_PREFIX
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import PATIENCE, Agent, eventually
-from tests.support.command import COMMAND, Ran, command, in_process
+from tests.support.command import COMMAND, Ran, in_process
 from tests.support.embedding_server import Asked, EmbeddingServer, EmbeddingServerThread, shaped
 from tests.support.inspection import rows, value
+from tests.support.loaded_command import loaded_command
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import PARTITIONS, Installation, migrated
 
@@ -121,7 +122,7 @@ def to(model: str, place: Installation, *more: str) -> list[str]:
 
 
 def reembed(place: Installation, *arguments: str) -> Ran:
-    return command("reembed", "--admin-dsn", place.admin_dsn, *arguments)
+    return loaded_command("reembed", "--admin-dsn", place.admin_dsn, *arguments)
 
 
 def operator(*arguments: str) -> subprocess.Popen[str]:
@@ -267,9 +268,9 @@ def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switch
     agent.settle()
     degraded = DEGRADED[Trouble.EMBEDDER]
 
-    filled = require(command(*to(NEW, place, "--fill-only", "--json")), DONE)
+    filled = require(loaded_command(*to(NEW, place, "--fill-only", "--json")), DONE)
     beside = require(here(capsys, "doctor", "--json"), DONE).document
-    switched = require(command(*to(NEW, place)), DONE)
+    switched = require(loaded_command(*to(NEW, place)), DONE)
     eventually(lambda: degraded in agent.provider.system_prompt_block())
     by_words = require(here(capsys, *search), DONE).document
     doctor = require(here(capsys, "doctor", "--json"), ERROR).document
@@ -465,7 +466,7 @@ def test_an_embedder_that_does_not_serve_changes_nothing_and_is_told_by_the_exit
     died = require(here(capsys, *to(NEW, place, "--patience", "0.5")), DOWN)
     fleet.dies_of, fleet.dead = None, False
     fleet.refuses = "is in room 1"
-    refusing = require(command(*to(NEW, place, "--json")), WORK_REMAINS).document
+    refusing = require(loaded_command(*to(NEW, place, "--json")), WORK_REMAINS).document
     accepted = require(here(capsys, *to(NEW, place, "--json", "--accept-refused")), DONE).document
 
     assert "Traceback" not in wrong.err
