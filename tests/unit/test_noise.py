@@ -20,7 +20,8 @@ NOISE = [
     "danke", "Danke dir", "Ja, bitte", "alles klar, vielen Dank", "merci", "D'accord, merci beaucoup !", "ca va",
     "s'il vous plaît", "gracias", "sí, por favor", "obrigado", "grazie mille", "bedankt", "dziękuję", "tack så mycket",
     "спасибо", "да спасибо", "Хорошо, продолжай", "дякую", "teşekkürler", "ÇOK TEŞEKKÜR EDERİM", "ευχαριστώ",
-    "شكرا جزيلا", "תודה רבה", "धन्यवाद", "जी हाँ", "cảm ơn bạn", "terima kasih", "ขอบคุณครับ",
+    "شكرا جزيلا", "شكراً", "شكرًا", "شكراً لك!", "أهلاً", "حسناً", "عفواً", "نَعَم", "شكرًا جزيلاً",
+    "תודה רבה", "धन्यवाद", "जी हाँ", "cảm ơn bạn", "terima kasih", "ขอบคุณครับ",
     "好的", "好的，谢谢！", "嗯嗯好的", "謝謝你", "はい", "はい、お願いします",
     "ありがとうございます。", "네", "감사합니다!", "ㅋㅋㅋ",
     "👍", "👍🏽", "❤️", "👨‍👩‍👧", "🎉🎉🎉", "...", "?!", "---", "。。。", "ok 👍 thanks", "ok_",
@@ -34,6 +35,7 @@ FACTS = [
     "right-handed", "nein, erst am Freitag", "non, demain", "sí, el martes", "нет, завтра", "hayır, yarın",
     "会议改到周五", "不要辣", "我对花生过敏", "好的，会议改到周五", "会议是对的", "明天见小王",
     "明日休みます", "はい、金曜日です", "내일 쉬어요", "네, 금요일에요", "ครับผมแพ้กุ้ง", "नहीं, कल आना", "لا، غدا الساعة ٥",
+    "شكراً، غداً",
     "/tmp is full", "/etc/hosts is wrong", "/home/ana/notes.md", "7/8", "50%", "a+b", "user@example.org", "¿Qué?",
 ]  # fmt: skip
 

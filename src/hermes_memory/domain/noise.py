@@ -25,7 +25,8 @@ _ROOT_DIRECTORY: Final = re.compile(
     "bin|boot|dev|etc|home|lib|media|mnt|opt|proc|root|run|srv|sys|tmp|usr|var", re.IGNORECASE
 )
 _APOSTROPHES: Final = re.compile(r"(?<=\w)['’ʼ`´](?=\w)")
-_ACCENTS: Final = re.compile("[\u0300-\u036f]")
+_ACCENTS: Final = re.compile("[\u0300-\u036f\u064b-\u0652]")
+"""Of Latin, Greek and Cyrillic letters, and the marks of Arabic vowels, which most writers leave out."""
 _ASCII_WORDS: Final = re.compile("[a-z0-9]+")
 _DRAWN_OUT: Final = re.compile(r"(\w)\1{2,}")
 _LAUGHTER: Final = re.compile(
