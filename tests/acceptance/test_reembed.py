@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from hermes_memory.adapters.embedding.local import LOCAL_MODEL
+from hermes_memory.adapters.embedding.local import LOCAL_MODEL, LocalEmbedder
 from hermes_memory.adapters.inmemory.embedder import hashed_vector
 from hermes_memory.application.health import Trouble
 from hermes_memory.hermes.prompt import DEGRADED
@@ -317,6 +317,16 @@ def test_agents_of_the_old_model_say_so_until_they_are_restarted_or_it_is_switch
     assert asyncio.run(embedded(place, 2)) == 0
 
 
+@pytest.fixture
+def loaded_weights() -> Iterator[None]:
+    """Keeps the weights of the local model, which else every command of this process loads and lets go of."""
+    holder = LocalEmbedder()
+    asyncio.run(holder.warm_up(timeout=PATIENCE))
+    yield
+    asyncio.run(holder.aclose())
+
+
+@pytest.mark.usefixtures("loaded_weights")
 def test_the_command_that_is_printed_configures_the_model_in_use_from_own_to_endpoint_and_back(
     database: Installation,
     models: Models,
