@@ -65,7 +65,7 @@ async def import_memory(
         InvalidInput: It is no export.
         StoreUnavailable, SchemaNotApplied: The database does not take it.
     """
-    async with administered(settings, admin_dsn) as administrator:
+    async with administered(settings, admin_dsn, embeds=True) as administrator:
         archive = PostgresArchive(administrator, analyze=Analyzer(stem=snowball_stem()).analyze)
         guard = SecretGuard(settings.secret_policy, FileSecretTally(state_folder(settings)))
         work = JsonlImport(archive, Preparing(guard), restoring=restoring, dry_run=dry_run, progress=progress)

@@ -99,7 +99,7 @@ def _lines(done: Imported, *, dry_run: bool) -> list[str]:
     ]
     if done.mended:
         lines.append(f"cleaned, or without a secret that they held: {done.mended:,}")
-    if done.unvouched:
+    if done.unvouched and any(done.new.values()):
         lines.append(
             "kept as imported, whatever the file says of who wrote it, of vectors and of what was "
             f"forgotten: {done.unvouched:,}; --restore believes an export of your own"

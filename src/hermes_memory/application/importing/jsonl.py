@@ -21,6 +21,8 @@ BATCH: Final = 500
 BATCH_BYTES: Final = 4_194_304
 LINE_MAX_BYTES: Final = 67_108_864
 """Far more than a line of an export takes: texts, metadata and vectors are bounded."""
+ANOTHER_MODEL: Final = "the vectors are of another model or length of parts than those in use: new ones are made"
+NO_MODEL: Final = "the vectors are left out: no embedder is in use here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +122,10 @@ class JsonlImport:
         self._digest.update(line)
         made_by = _model(head.get("vectors"))
         if made_by is not None and self._restoring:
-            self._vectors = made_by == await self._archive.model()
+            in_use = await self._archive.model()
+            self._vectors = made_by == in_use
             if not self._vectors:
-                self.done.notes.append(
-                    "the vectors are of another model or length of parts than those in use: new ones are made"
-                )
+                self.done.notes.append(NO_MODEL if in_use is None else ANOTHER_MODEL)
 
     def _numbered(self, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         """Count lines from 1, and refuse those that are too long, of whatever pieces they consist."""
