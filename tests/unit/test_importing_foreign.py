@@ -12,7 +12,7 @@ from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.adapters.inmemory.archive import InMemoryArchive
 from hermes_memory.application.exporting.jsonl import export_jsonl
 from hermes_memory.application.importing.converting import Converted, Converter
-from hermes_memory.application.importing.jsonl import JsonlImport
+from hermes_memory.application.importing.jsonl import ANOTHER_MODEL, NO_MODEL, JsonlImport
 from hermes_memory.application.importing.owners import Owners
 from hermes_memory.application.importing.vectors import VectorPassage
 from hermes_memory.application.preparing import Preparing
@@ -57,6 +57,17 @@ def test_the_same_file_imported_for_two_owners_becomes_rows_of_two_ids_and_the_s
     assert len({once, other, hers}) == 3
 
 
+def test_what_a_file_keeps_in_a_governed_theme_is_the_persons_whom_the_operator_names() -> None:
+    theirs, nobodys = (
+        Owners(policy=IdentityPolicy(), secret=b"a secret of the installation", default="hermes", subject=subject)
+        for subject in (ANA, None)
+    )
+    governed = [owners.caller(Whose(agent="external-group"), "s1") for owners in (theirs, nobodys)]
+
+    assert [each.theme for each in governed] == ["external-group"] * 2
+    assert governed[0].subject == ANA != governed[1].subject
+
+
 @for_each(
     ("role", "origin"),
     [(Role.USER, "import"), (Role.ASSISTANT, "import"), (Role.SYSTEM, "agent"), (Role.TOOL, "tool")],
@@ -86,10 +97,17 @@ async def test_a_vector_is_taken_over_only_of_a_text_that_is_one_part_of_the_gen
 
 
 @pytest.mark.parametrize(
-    ("in_use", "kept"),
-    [(MODEL, True), (replace(MODEL, part_tokens=256), False), (replace(MODEL, part_tokens=None), False)],
+    ("in_use", "noted"),
+    [
+        (MODEL, []),
+        (replace(MODEL, part_tokens=256), [ANOTHER_MODEL]),
+        (replace(MODEL, part_tokens=None), [ANOTHER_MODEL]),
+        (None, [NO_MODEL]),
+    ],
 )
-async def test_vectors_of_an_export_are_kept_where_texts_are_cut_alike(in_use: EmbeddingModel, kept: bool) -> None:
+async def test_vectors_of_an_export_are_kept_where_texts_are_cut_alike(
+    in_use: EmbeddingModel | None, noted: list[str]
+) -> None:
     source, target = InMemoryArchive(in_use=MODEL), InMemoryArchive(in_use=in_use)
     await source.store([entry("a fact", 1)], vectors=True)
     lines: list[bytes] = []
@@ -97,5 +115,5 @@ async def test_vectors_of_an_export_are_kept_where_texts_are_cut_alike(in_use: E
     done = await JsonlImport(target, preparing(), restoring=True).run(b"".join(lines).splitlines(keepends=True))
     told = [each async for each in target.records(MARKETING, vectors=True) if isinstance(each, ArchivedEntry)]
 
-    assert [bool(each.vectors) for each in told] == [kept]
-    assert any("length of parts" in note for note in done.notes) is not kept
+    assert [bool(each.vectors) for each in told] == [not noted]
+    assert [note for note in done.notes if "vectors" in note] == noted

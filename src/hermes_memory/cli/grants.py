@@ -12,8 +12,8 @@ import anyio
 from hermes_memory.cli.common import administering_options, days, print_json, settings_for, subject_named, verb_below
 from hermes_memory.cli.exits import DONE, ERROR
 from hermes_memory.domain.grants import LONGEST, Grant, StandingGrant, end_of
-from hermes_memory.domain.model import SINKS, ReadPolicy, Theme
-from hermes_memory.domain.themes import canonical_theme, claim_theme
+from hermes_memory.domain.model import ReadPolicy
+from hermes_memory.domain.themes import claim_or_sink
 
 if TYPE_CHECKING:
     from hermes_memory.ports.granting import Granting
@@ -126,13 +126,10 @@ def granting(given: argparse.Namespace, work: Callable[[Granting], Awaitable[Ans
 
 
 def _grant(given: argparse.Namespace, *, expires_at: datetime | None = None) -> Grant:
-    reader = _theme(given.to) if given.to_subject is None else subject_named(given.to_subject, settings_for(given))
-    return Grant(reader=reader, source=_theme(given.source), expires_at=expires_at)
-
-
-def _theme(name: str) -> Theme:
-    theme = canonical_theme(name)
-    return theme if theme in SINKS else claim_theme(name)
+    reader = (
+        claim_or_sink(given.to) if given.to_subject is None else subject_named(given.to_subject, settings_for(given))
+    )
+    return Grant(reader=reader, source=claim_or_sink(given.source), expires_at=expires_at)
 
 
 def _lines(grants: Sequence[StandingGrant], policy: ReadPolicy) -> Iterator[str]:

@@ -25,8 +25,9 @@ from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.cli.import_config import model_named_in, print_settings
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.identity import HOST_WORKSPACE
+from hermes_memory.domain.model import Theme
 from hermes_memory.domain.neutralising import neutralise
-from hermes_memory.domain.themes import canonical_theme
+from hermes_memory.domain.themes import claim_or_sink, claim_theme
 
 if TYPE_CHECKING:
     from hermes_memory.application.importing.run import Moved
@@ -108,6 +109,11 @@ def existing(path: str) -> Path:
     return found
 
 
+def _theme(given: argparse.Namespace) -> Theme:
+    """Return the theme of what names no agent: a governed one holds only what is kept to somebody."""
+    return claim_theme(given.theme) if given.subject is None else claim_or_sink(given.theme)
+
+
 def _typed(value: str | None, option: str) -> str | None:
     """Return the value of an option, or a line of standard input: what no history and no list of processes may show."""
     if value != FROM_INPUT:
@@ -170,7 +176,7 @@ def _carry_out(given: argparse.Namespace) -> int:
     from hermes_memory.bootstrap.moving import import_source  # noqa: PLC0415
     from hermes_memory.cli.progress import shown  # noqa: PLC0415
 
-    settings, theme, subject = settings_for(given), canonical_theme(given.theme), _typed(given.subject, "subject")
+    settings, theme, subject = settings_for(given), _theme(given), _typed(given.subject, "subject")
     source = given.opens(given)
 
     async def imported() -> Moved:

@@ -92,6 +92,16 @@ def claim_theme(name: str) -> Theme:
     return theme
 
 
+def claim_or_sink(name: str) -> Theme:
+    """Return the theme that a name stands for, one to claim or a governed one, which an operator may speak of.
+
+    Raises:
+        InvalidInput: The name is unusable as in `canonical_theme`, or that of a scope.
+    """
+    theme = canonical_theme(name)
+    return theme if theme in SINKS else claim_theme(theme)
+
+
 def parse_names(names: str | Iterable[str]) -> frozenset[Theme]:
     """Read a list of themes, written as one comma-separated string or as several strings.
 

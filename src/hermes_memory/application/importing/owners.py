@@ -67,7 +67,7 @@ class Owners:
         policy: What the installation decides about names.
         secret: The installation's secret, with which contacts are hashed.
         default: The theme of what has no agent's name.
-        subject: Whom all ordinary rows are with; None for what is the agent's own.
+        subject: Whom all rows are with that tell no contact; None for what is the agent's own.
         renamed: Agents whose name is not usable here, and the theme their rows went to.
     """
 
@@ -80,8 +80,8 @@ class Owners:
     def caller(self, whose: Whose, session: str | None) -> Caller:
         """Return on whose behalf a row is stored.
 
-        What is in a governed theme and tells no contact gets a subject of its own session: it is kept, and nobody reads
-        it until an operator says whose it is.
+        What is in a governed theme and tells no contact is with `subject`. Without, it gets one of its own session: it
+        is kept, and nobody reads it until an operator says whose it is.
 
         Raises:
             InvalidInput: The names cannot be used.
@@ -93,8 +93,8 @@ class Owners:
             found = resolve(HostIdentity(gateway_session_key=whose.contact), self.policy, self.secret)
             if found.subject is not None or recognise(whose.contact) is None:
                 return found.caller(named)
-        nobody = subject_for(self.secret, "import", agent, session or "")
-        return Caller(theme=Theme(agent), subject=nobody, session=named)
+        subject = self.subject or subject_for(self.secret, "import", agent, session or "")
+        return Caller(theme=Theme(agent), subject=subject, session=named)
 
     def session(self, session: str | None, contact: str | None = None) -> SessionId | None:
         """Return the name of a session, which is hashed where it is the key of a contact, or holds that of its own."""
