@@ -243,12 +243,12 @@ def test_a_long_list_is_read_in_parts(spool: SqliteSpool, document: Document, ru
     assert run("list", "--state", "dead")[1].strip() == "nothing"
 
 
-@pytest.mark.parametrize("option", ["--limit", "--after"])
-def test_a_number_that_no_spool_reaches_is_wrong_use(spool: SqliteSpool, run: Run, option: str) -> None:
-    with pytest.raises(SystemExit) as left:
-        run("list", option, "9" * 25)
+def test_a_number_that_no_spool_reaches_and_a_list_of_nothing_are_wrong_use(spool: SqliteSpool, run: Run) -> None:
+    for option, number in (("--limit", "9" * 25), ("--after", "9" * 25), ("--limit", "0")):
+        with pytest.raises(SystemExit) as left:
+            run("list", option, number)
 
-    assert left.value.code == USAGE
+        assert left.value.code == USAGE
 
 
 @pytest.mark.parametrize("options", [("--content",), ("--content", "--json")])
@@ -285,6 +285,7 @@ def test_only_the_named_ones_are_retried_and_one_that_is_not_dead_is_told(
 
     assert document(DONE, "retry", str(second.stamp.operation)) == {"retried": 1, "dead": 2}
     assert document(ERROR, "retry", str(uuid4()), str(first.stamp.operation)) == {"retried": 1, "dead": 1}
+    assert f"no dead letter of this spool: {first.stamp.operation}" in run("retry", str(first.stamp.operation))[1]
     assert run("retry", "first")[0] == USAGE
 
 
@@ -399,9 +400,11 @@ def test_a_purge_spares_what_another_operator_puts_back_in_line_meanwhile(
 
 
 def test_a_purge_of_an_unknown_id_is_told(spool: SqliteSpool, run: Run) -> None:
-    three(spool)
+    known, unknown = three(spool)[0].stamp.operation, uuid4()
+    code, printed = run("purge", str(known), str(unknown))
 
-    assert run("purge", "--execute", str(OperationId(uuid4())))[0] == ERROR
+    assert run("purge", "--execute", str(unknown))[0] == code == ERROR
+    assert printed.splitlines()[1:] == [f"not in this spool: {unknown}"]
     assert spool.status().discarded == 0
 
 

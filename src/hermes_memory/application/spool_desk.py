@@ -120,6 +120,14 @@ def named(ids: Sequence[str]) -> list[OperationId]:
     return found
 
 
+def strange(spool: Spool, ids: Sequence[OperationId], *, standing: Standing | None = None) -> Sequence[OperationId]:
+    """Return which of the ids the spool does not keep, or not in that standing, each once."""
+    if not ids:
+        return ()
+    there = {kept.id for kept in walk(spool, standing=standing)}
+    return [one for one in dict.fromkeys(ids) if one not in there]
+
+
 def doomed(spool: Spool, ids: Sequence[OperationId], *, waiting: bool) -> list[OperationId]:
     """Return what a purge drops: those of the ids that are kept, or else all dead letters.
 

@@ -17,6 +17,7 @@ from hermes_memory.application.spool_desk import Standing
 from hermes_memory.cli.common import (
     MOST,
     counted,
+    first_of,
     home_option,
     json_option,
     print_json,
@@ -44,7 +45,7 @@ def register(verbs: Any) -> None:
     _state_option(listing)
     listing.add_argument(
         "--limit",
-        type=whole_number(0, MOST),
+        type=whole_number(1, MOST),
         default=DEFAULT_LIMIT,
         metavar="N",
         help="most to show; default: %(default)s",
@@ -129,8 +130,7 @@ def _list(given: argparse.Namespace) -> int:
     for item in items:
         print(item_line(item))
     if more:
-        last = shown[-1].sequence if shown else given.after
-        print(f"more: --after {last}")
+        print(f"more: --after {shown[-1].sequence}")
     elif not items:
         print("nothing")
     return DONE
@@ -140,12 +140,15 @@ def _retry(given: argparse.Namespace) -> int:
     """Put dead letters back in line. 1: not all that were named are dead letters that can be delivered."""
     ids = spool_desk.named(given.id)
     with _opened(given) as spool:
+        strange = spool_desk.strange(spool, ids, standing=Standing.DEAD)
         retried = spool.retry_dead(ids or None)
         left = spool.status().dead
     if given.as_json:
         print_json({"retried": retried, "dead": left})
     else:
         print(f"{retried} back in line, {counted(left, 'dead letter')} left")
+        for line in first_of([f"no dead letter of this spool: {one}" for one in strange]):
+            print(line)
     if ids and retried < len(set(ids)):
         return ERROR
     return WORK_REMAINS if left and not ids else DONE
@@ -171,6 +174,7 @@ def _purge(given: argparse.Namespace) -> int:
     """Drop operations undelivered. 1: not all that were named are there; 3: it was not told to execute."""
     ids = spool_desk.named(given.id)
     with _opened(given) as spool:
+        strange = spool_desk.strange(spool, ids)
         doomed = spool_desk.doomed(spool, ids, waiting=given.waiting)
         files = spool.set_aside() if given.set_aside else []
         dead_only = not ids and not given.waiting
@@ -188,6 +192,8 @@ def _purge(given: argparse.Namespace) -> int:
         )
     else:
         _tell_purge(len(doomed), purged, len(files), executed=given.execute)
+        for line in first_of([f"not in this spool: {one}" for one in strange]):
+            print(line)
     if ids and len(doomed) < len(set(ids)):
         return ERROR
     return WORK_REMAINS if (doomed or files) and not given.execute else DONE
