@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -116,7 +117,6 @@ def test_nobody_forgets_what_is_anothers_or_a_text_that_stands_nowhere(agent: Ag
     for name, theme in ((turn["id"], "theirs"), (entry["id"], "theirs"), (private["id"], "ours"), ("Our", "ours")):
         refused = require(here("forget", name, "--theme", theme, "--execute"), ERROR)
         assert "no such memory" in refused.err
-    require(here("forget", " ", "--theme", "ours"), USAGE)
     require(here("forget", entry["id"], "--text", "--theme", "ours"), ERROR)
     assert "Ours" in require(here("profile", "--theme", "ours"), DONE).out
 
@@ -156,6 +156,38 @@ def test_what_mirrors_a_notebook_is_forgotten_with_a_warning(
     shown = require(here("forget", "Likes tea", "--theme", "coder"), WORK_REMAINS)
 
     assert "take it out of that file too" in shown.out
+
+
+def test_what_no_verb_can_do_is_told_before_a_database_is_asked(
+    home: Path, configure: Callable[..., None], tmp_path: Path, here: Callable[..., Ran]
+) -> None:
+    configure(dsn="postgresql://nobody@127.0.0.1:9/nowhere")
+    (tmp_path / "list.json").write_text('{"results": []}')
+    imported = ("import", "mem0", str(tmp_path / "list.json"))
+    admin = ("--admin-dsn", "postgresql://nobody@127.0.0.1:9/nowhere")
+    refused: Mapping[tuple[str, ...], str] = {
+        ("search", "x", "--target", "bogus"): "memory or user",
+        ("profile", "--target", "bogus"): "memory or user",
+        ("explain", "x", "--target", "bogus"): "memory or user",
+        ("add", "x", "--sync", "--target", "bogus"): "memory or user",
+        ("profile", "--scope", "session"): "no session",
+        ("add", "x", "--theme", "all", "--subject", PERSON): "reserved",
+        (*imported, "--theme", "all"): "reserved",
+        (*imported, "--theme", "all", "--subject", PERSON): "reserved",
+        (*imported, "--theme", "whatsapp-dm"): "reserved",
+        ("forget", " "): "must not be blank",
+        ("forget", "-"): "no text",
+        ("history", "--against", "heads.jsonl"): "only `history verify` takes --against",
+        ("history", *admin): "only `history verify` takes --admin-dsn",
+        ("history", "verify", "--theme", "desk", *admin): "takes no --theme",
+        ("history", "verify", "--subject", PERSON, *admin): "takes no --subject",
+        ("history", "verify", "--limit", "1", *admin): "takes no --limit",
+    }
+
+    for words, told in refused.items():
+        assert told in require(here(*words), USAGE).err, words
+    for words in (("search", "x"), ("profile",), ("explain", "x")):
+        assert "no such theme" in require(here(*words, "--scope", "whatsapp-dm"), ERROR).err
 
 
 @pytest.mark.usefixtures("served")
@@ -284,7 +316,14 @@ def test_bash_completes_verbs_options_choices_and_files(home: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_get_a_script_that_names_every_verb(home: Path, shell: str, here: Callable[..., Ran]) -> None:
+def test_other_shells_get_a_script_that_names_every_verb_and_that_they_can_read(
+    home: Path, tmp_path: Path, shell: str, here: Callable[..., Ran]
+) -> None:
     script = require(here("completion", shell, "--json"), DONE).document["script"]
 
     assert all(verb in script for verb in ("forget", "config", "spool", "--as-of", "reembed"))
+    if reader := shutil.which(shell):
+        path = tmp_path / "completion"
+        path.write_text(script)
+        read = subprocess.run([reader, "-n", str(path)], capture_output=True, text=True, timeout=60, check=False)
+        assert (read.returncode, read.stderr) == (0, "")

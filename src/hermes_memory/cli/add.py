@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import anyio
 
-from hermes_memory.application.arguments import parse_target
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.history import caller_of, whose_options
+from hermes_memory.cli.search import target_named
 from hermes_memory.domain.errors import InvalidInput, StoreUnavailable
-from hermes_memory.domain.model import Caller, Entry, Origin
+from hermes_memory.domain.model import Caller, Entry, Origin, Target
 from hermes_memory.settings import Settings
 
 EMBED_SECONDS: Final = 15.0
@@ -30,7 +30,9 @@ def register(verbs: Any) -> None:
     json_option(parser)
     whose_options(parser)
     parser.add_argument("content", help="what to remember")
-    parser.add_argument("--target", default="memory", help="memory or user; default: %(default)s")
+    parser.add_argument(
+        "--target", type=target_named, default=Target.MEMORY, help="memory or user; default: %(default)s"
+    )
     parser.add_argument("--metadata", action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
     parser.add_argument(
         "--sync", action="store_true", help="wait until the database has it, and up to 15 seconds for its vector"
@@ -49,7 +51,7 @@ def carry_out(given: argparse.Namespace) -> int:
         operation = local.acceptor.add(
             caller,
             given.content,
-            target=parse_target(given.target),
+            target=given.target,
             origin=Origin.OPERATOR,
             metadata=metadata,
         )

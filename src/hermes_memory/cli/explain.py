@@ -14,8 +14,7 @@ from hermes_memory.application.view import View
 from hermes_memory.cli.common import MOST, number, print_json, settings_for, whole_number, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.explain_lines import lines, payload
-from hermes_memory.cli.history import caller_of
-from hermes_memory.cli.search import KINDS, question_options
+from hermes_memory.cli.search import KINDS, asker_of, question_options
 from hermes_memory.domain.budget import fit_payloads
 from hermes_memory.domain.model import Caller, RowId
 from hermes_memory.domain.rendering import hit_payload
@@ -66,7 +65,7 @@ def _row(text: str) -> UUID:
 def carry_out(given: argparse.Namespace) -> int:
     """Search and show how the answer came about."""
     settings = settings_for(given)
-    caller = caller_of(given, settings)
+    caller = asker_of(given, settings)
 
     async def work(memory: Memory) -> _Told:
         view = memory.view_of(caller)

@@ -14,7 +14,7 @@ from hermes_memory.cli.common import FROM_INPUT, home_option, json_option, print
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from hermes_memory.cli.history import caller_of, whose_options
 from hermes_memory.cli.search import row_line
-from hermes_memory.domain.errors import NotVisible
+from hermes_memory.domain.errors import InvalidInput, NotVisible
 from hermes_memory.domain.model import Caller, Entry, Origin, Row, RowId, Turn
 from hermes_memory.domain.rendering import row_payload
 from hermes_memory.domain.visibility import changeable
@@ -82,9 +82,15 @@ def _print(told: _Told, *, executed: bool) -> None:
 
 
 def _named(given: argparse.Namespace) -> tuple[RowId | None, str]:
-    """Return the id, or None and the text."""
+    """Return the id, or None and the text.
+
+    Raises:
+        InvalidInput: Standard input has no text.
+    """
     if given.name == FROM_INPUT:
-        return None, sys.stdin.read().rstrip("\r\n")
+        if not (text := sys.stdin.read().rstrip("\r\n")).strip():
+            raise InvalidInput("standard input has no text: name a memory by its id or its whole text", field="name")
+        return None, text
     try:
         return (None if given.text else RowId(UUID(given.name))), given.name
     except ValueError:

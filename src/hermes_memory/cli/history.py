@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -25,13 +25,22 @@ from hermes_memory.cli.common import (
 from hermes_memory.cli.exits import DONE, ERROR, WORK_REMAINS
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.history import Change
+from hermes_memory.domain.identity import HOST_WORKSPACE
 from hermes_memory.domain.model import Caller
 from hermes_memory.domain.rendering import neutralise
-from hermes_memory.domain.themes import canonical_theme, claim_theme
+from hermes_memory.domain.themes import claim_or_sink, claim_theme
 from hermes_memory.settings import Settings
 from hermes_memory.settings.homes import require_home
 
 VERIFY: Final = "verify"
+UNLESS_GIVEN: Final[Mapping[str, Any]] = {
+    "theme": HOST_WORKSPACE,
+    "subject": None,
+    "limit": 50,
+    "against": None,
+    "admin_dsn": None,
+}
+"""The options that only one use of the verb heeds, and what they are unless they are given."""
 
 
 def register(verbs: Any) -> None:
@@ -46,7 +55,7 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--limit",
         type=whole_number(1, 1000),
-        default=50,
+        default=UNLESS_GIVEN["limit"],
         metavar="N",
         help="most changes, 1 to 1,000; default: %(default)s",
     )
@@ -80,15 +89,15 @@ def caller_of(given: argparse.Namespace, settings: Settings) -> Caller:
     """
     if given.subject is None:
         return Caller(theme=claim_theme(given.theme))
-    return Caller(theme=canonical_theme(given.theme), subject=subject_named(given.subject, settings))
+    return Caller(theme=claim_or_sink(given.theme), subject=subject_named(given.subject, settings))
 
 
 def carry_out(given: argparse.Namespace) -> int:
     """Tell of changes, newest first; or verify. 1: something does not hold. 3: something is half done."""
-    settings = settings_for(given)
-    verifies = given.entry == VERIFY
+    settings, verifies = settings_for(given), given.entry == VERIFY
     if not (verifies and given.against):
         require_home(settings.home)  # which keeps the published heads, and the memory's state
+    _require_use(given)
     if verifies:
         return _verify(given, settings)
     caller, entry = caller_of(given, settings), None if given.entry is None else id_named(given.entry)
@@ -105,6 +114,19 @@ def carry_out(given: argparse.Namespace) -> int:
     if not changes:
         print("nothing")
     return DONE
+
+
+def _require_use(given: argparse.Namespace) -> None:
+    """Require that no option was given which the use of the verb does not heed.
+
+    Raises:
+        InvalidInput: One was.
+    """
+    verifies = given.entry == VERIFY
+    for name in ("theme", "subject", "limit") if verifies else ("against", "admin_dsn"):
+        if getattr(given, name) != UNLESS_GIVEN[name]:
+            why = "`history verify` looks at everything and takes no" if verifies else "only `history verify` takes"
+            raise InvalidInput(f"{why} --{name.replace('_', '-')}", field=name)
 
 
 def id_named(text: str) -> UUID:

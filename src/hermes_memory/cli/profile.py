@@ -9,8 +9,8 @@ from typing import Any
 from hermes_memory.application.memory import Memory
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, whole_number, with_memory
 from hermes_memory.cli.exits import DONE
-from hermes_memory.cli.history import caller_of, whose_options
-from hermes_memory.cli.search import row_line
+from hermes_memory.cli.history import whose_options
+from hermes_memory.cli.search import asker_of, row_line, target_named
 from hermes_memory.domain.model import Entry
 from hermes_memory.domain.rendering import entry_payload
 
@@ -21,7 +21,7 @@ def register(verbs: Any) -> None:
     home_option(parser)
     json_option(parser)
     whose_options(parser)
-    parser.add_argument("--target", help="only entries of this target: memory or user")
+    parser.add_argument("--target", type=target_named, help="only entries of this target: memory or user")
     parser.add_argument(
         "--scope", default="current", help="current, subject, all, or the name of a theme; default: %(default)s"
     )
@@ -38,7 +38,7 @@ def register(verbs: Any) -> None:
 def carry_out(given: argparse.Namespace) -> int:
     """Print the entries, each with the id by which `forget`, `history` and `undo` take it."""
     settings = settings_for(given)
-    caller = caller_of(given, settings)
+    caller = asker_of(given, settings)
 
     async def work(memory: Memory) -> Sequence[Entry]:
         return await memory.view_of(caller).profile(target=given.target, scope=given.scope, limit=given.limit)

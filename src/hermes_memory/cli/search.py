@@ -7,13 +7,17 @@ from datetime import datetime
 from typing import Any
 
 from hermes_memory.application.answers import RecallResult
+from hermes_memory.application.arguments import parse_target
 from hermes_memory.application.memory import Memory
 from hermes_memory.cli.common import home_option, json_option, print_json, settings_for, whole_number, with_memory
 from hermes_memory.cli.exits import DONE
 from hermes_memory.cli.history import caller_of, whose_options
+from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.fusion import Ranked
-from hermes_memory.domain.model import Kind, Row, Turn
+from hermes_memory.domain.model import Caller, Kind, Row, Target, Turn
 from hermes_memory.domain.rendering import hit_payload, neutralise
+from hermes_memory.domain.themes import parse_scope
+from hermes_memory.settings import Settings
 
 KINDS = {"both": frozenset(Kind), "entries": frozenset({Kind.ENTRY}), "turns": frozenset({Kind.TURN})}
 
@@ -44,7 +48,30 @@ def question_options(parser: argparse.ArgumentParser) -> None:
         "--scope", default="current", help="current, subject, all, or the name of a theme; default: %(default)s"
     )
     parser.add_argument("--kinds", choices=sorted(KINDS), default="both", help="default: %(default)s")
-    parser.add_argument("--target", help="only entries of this target: memory or user")
+    parser.add_argument("--target", type=target_named, help="only entries of this target: memory or user")
+
+
+def target_named(text: str) -> Target:
+    """Return the target that an option names.
+
+    Raises:
+        argparse.ArgumentTypeError: There is no such target.
+    """
+    try:
+        return parse_target(text)
+    except InvalidInput:
+        raise argparse.ArgumentTypeError("must be memory or user") from None
+
+
+def asker_of(given: argparse.Namespace, settings: Settings) -> Caller:
+    """Return on whose behalf an operator asks, in a scope that is there for them.
+
+    Raises:
+        InvalidInput, NotVisible: As for `caller_of` and `parse_scope`.
+    """
+    caller = caller_of(given, settings)
+    parse_scope(given.scope, caller)
+    return caller
 
 
 def moment_named(text: str) -> datetime:
@@ -62,7 +89,7 @@ def moment_named(text: str) -> datetime:
 def carry_out(given: argparse.Namespace) -> int:
     """Search and show the hits."""
     settings = settings_for(given)
-    caller = caller_of(given, settings)
+    caller = asker_of(given, settings)
 
     async def work(memory: Memory) -> RecallResult:
         return await memory.view_of(caller).recall(
