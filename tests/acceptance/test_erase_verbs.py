@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -14,12 +16,18 @@ import asyncpg
 import pytest
 
 from hermes_memory import Caller, NotVisible, Origin, Settings, Target, Theme, open_memory
+from hermes_memory.adapters.embedding.local import LOCAL_DIMENSION, LOCAL_MODEL
+from hermes_memory.adapters.inmemory.archive import InMemoryArchive
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
+from hermes_memory.application.exporting.jsonl import export_jsonl
 from hermes_memory.bootstrap.home import open_local_half
+from hermes_memory.bootstrap.parts import LOCAL_PARTS
 from hermes_memory.bootstrap.verification import verify_history
 from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
+from hermes_memory.domain.archive import EmbeddingModel
 from hermes_memory.domain.erasure import WholeSubject
+from hermes_memory.testing.archive_contract import entry
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import eventually
 from tests.support.command import Ran, in_process
@@ -146,7 +154,9 @@ def test_a_spool_whose_files_cannot_be_cleaned_leaves_the_certificate_and_work_t
     told = expect(command(*arguments), WORK_REMAINS).document
     note.unlink()
     again = expect(command(*arguments), DONE).document
+    misspelt = expect(command("erase", "--theme", "suport", "--admin-dsn", database.admin_dsn), DONE)
 
+    assert "there is no theme 'suport'" in misspelt.out
     assert (told["counts"]["entries"], told["complete"]) == (2, False)
     assert {proof["store"] for proof in told["proofs"] if proof["remaining"]} == {"spool files"}
     assert any("remove it or the link" in note for note in told["notes"])
@@ -400,13 +410,31 @@ async def test_a_process_that_runs_explains_no_answer_that_it_gave_before_an_era
     assert [word.lexeme for word in after.words] == ["clinic"]
 
 
-def test_the_embedded_database_needs_no_login_to_erase_in(
-    home: Path, command: Command, configure: Callable[..., None]
+async def exported() -> list[bytes]:
+    """Return the lines of an export of one memory with a vector of the local embedder's model."""
+    model = EmbeddingModel(name=LOCAL_MODEL, dimension=LOCAL_DIMENSION, part_tokens=LOCAL_PARTS.tokens)
+    archive, lines = InMemoryArchive(in_use=model), list[bytes]()
+    vector = struct.pack(f">{LOCAL_DIMENSION}e", 1.0, *[0.0] * (LOCAL_DIMENSION - 1))
+    kept = replace(entry(f"the {TEST_WORDS} is here", 1, theme=Theme("support")), vectors=(vector,))
+    await archive.store([kept], vectors=True)
+    await export_jsonl(archive, lines.append, vectors=True)
+    return lines
+
+
+def test_the_embedded_database_needs_no_login_to_erase_in_and_takes_vectors_before_it_was_ever_opened(
+    home: Path, command: Command, configure: Callable[..., None], tmp_path: Path
 ) -> None:
+    path, again = tmp_path / "all.jsonl", tmp_path / "again.jsonl"
+    path.write_bytes(b"".join(anyio.run(exported)))
     with place() as folder:
-        configure(state_directory=folder / "state")
-        expect(command("add", f"the {TEST_WORDS} is here", "--sync", "--theme", "support"), DONE)
+        configure(state_directory=folder / "state", embedder="local")
+        restored = expect(command("import", "jsonl", str(path), "--restore", "--json"), DONE).document
+        expect(command("export", "jsonl", "--vectors", "-o", str(again)), DONE)
         done = expect(command("erase", "--theme", "support", "--execute", "--json"), DONE).document
 
+    assert restored["notes"] == []
+    assert [line for line in path.read_text().splitlines() if '"kind":"entry"' in line] == [
+        line for line in again.read_text().splitlines() if '"kind":"entry"' in line
+    ]
     assert done["counts"]["entries"] == 1
     assert done["complete"] is True

@@ -96,7 +96,9 @@ def test_nonsense_is_refused_in_the_settings_own_words_and_nothing_is_written(
     assert list(home.iterdir()) == []
 
 
-def test_a_database_that_does_not_answer_is_told_apart_from_a_mistake(home: Path) -> None:
+def test_a_database_that_does_not_answer_is_told_apart_from_a_mistake(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     url = f"postgresql://app@127.0.0.1:{port}/memory"
@@ -105,6 +107,8 @@ def test_a_database_that_does_not_answer_is_told_apart_from_a_mistake(home: Path
 
     assert down.document["exit"] == DOWN
     assert url in (home / ".env").read_text()
+    assert main(["setup", "--yes", "--no-verify", "--set", "prefetch_limit=9", "--admin-dsn", url]) == DOWN
+    assert "kept prefetch_limit in" in capsys.readouterr().out
 
 
 def test_what_the_environment_outranks_and_what_is_of_no_use_is_said(home: Path) -> None:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from hermes_memory.cli.common import administering_options, print_json, settings_for, subject_named
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
-from hermes_memory.domain.erasure import Certificate, Erasure, WholeSubject, entry_named, session_named, theme_named
+from hermes_memory.domain.contacts import recognise
+from hermes_memory.domain.erasure import (
+    Certificate,
+    Erasure,
+    WholeSession,
+    WholeSubject,
+    WholeTheme,
+    entry_named,
+    session_named,
+    theme_named,
+)
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.sessions import SessionNames
 
 if TYPE_CHECKING:
+    from hermes_memory.adapters.postgres.administrator import Administrator
     from hermes_memory.settings import Settings
 
 _GOES_ON: Final = (
@@ -122,4 +134,19 @@ async def _certify(
                 now=utc_now,
                 progress=progress,
             )
-            return await (erasing.execute(erasure) if execute else erasing.preview(erasure))
+            unknown = await _unknown(administrator, erasure)
+            certificate = await (erasing.execute(erasure) if execute else erasing.preview(erasure))
+            nothing = not any(certificate.counts.values())
+            return replace(certificate, notes=(*unknown, *certificate.notes)) if nothing else certificate
+
+
+async def _unknown(administrator: Administrator, erasure: Erasure) -> Sequence[str]:
+    """Tell of a theme under which nobody has written yet: it may be misspelt."""
+    from hermes_memory.adapters.postgres.granting import PostgresGranting  # noqa: PLC0415
+    from hermes_memory.bootstrap.maintaining import UNKNOWN  # noqa: PLC0415
+
+    theme = erasure.theme if isinstance(erasure, WholeTheme | WholeSession) else None
+    if theme is None or recognise(theme) is not None:
+        return ()
+    known = {each.theme for each in await PostgresGranting(administrator).themes()}
+    return () if theme in known else (UNKNOWN.format(theme),)

@@ -70,7 +70,8 @@ def carry_out(given: argparse.Namespace) -> int:
     kept = set_up(home, _answers(given), terminal, own_database=bool(given.admin_dsn))
     settings = Settings(home=home)
     notes = (*_outranked(kept), *_idle(kept, settings))
-    lines = [*_kept_lines(home, kept), *notes]
+    if not given.as_json:  # now, since what follows may fail
+        print("\n".join((*_kept_lines(home, kept), *notes)))
     make_private(settings.home)
     migration = _migrate(settings, given.admin_dsn or _asked_admin_dsn(settings, kept, terminal))
     findings = () if given.no_verify else _verify(home, given.wait)
@@ -89,8 +90,7 @@ def carry_out(given: argparse.Namespace) -> int:
         )
         return code
     if migration is not None:
-        lines.append(f"the schema is up to date, runtime role {migration.runtime_role}")
-    print("\n".join(lines))
+        print(f"the schema is up to date, runtime role {migration.runtime_role}")
     show(findings)
     return code
 
