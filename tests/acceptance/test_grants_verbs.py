@@ -17,6 +17,7 @@ from hermes_memory.cli.main import main
 from hermes_memory.domain.model import ReadPolicy
 from tests.acceptance.conftest import NewAgent
 from tests.support.agents import Agent
+from tests.support.command import command
 from tests.support.inspection import dump, rows
 from tests.support.postgres_store import Installation
 
@@ -163,7 +164,8 @@ def test_one_person_on_two_platforms_reads_both_and_forgets_what_it_said_here(
 
     previewed, preview = piped("merge")
     apart = first.profile()
-    merged, _ = piped("merge", "--execute")
+    merging = ("subjects", "merge", "-", "--execute", "--json", "--admin-dsn", database.admin_dsn)
+    merged = command(*merging, typed=keys).code
     _freshen(first, second)
     together = first.facts("allergic", scope="subject"), second.facts("allergic", scope="subject")
     hits = {hit["content"]: hit for hit in second.tool("recall_memory", query="allergic", scope="subject")["hits"]}
@@ -192,12 +194,9 @@ def test_one_person_on_two_platforms_reads_both_and_forgets_what_it_said_here(
     ]
 
 
+@pytest.mark.usefixtures("served")
 def test_after_a_new_secret_a_person_is_let_back_in_by_key(
-    operate: Operate,
-    new_agent: NewAgent,
-    configure: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    database: Installation, new_agent: NewAgent, configure: Callable[..., None], tmp_path: Path
 ) -> None:
     (tmp_path / "before").write_text("an old secret of many letters")
     configure(subject_secret="an old secret of many letters")
@@ -208,12 +207,12 @@ def test_after_a_new_secret_a_person_is_let_back_in_by_key(
     configure(subject_secret="a new secret of as many letters")
     after = new_agent().start("s2", **CONTACT)
     lost = after.facts("allergic")
-    monkeypatch.setattr("sys.stdin", io.StringIO(str(CONTACT["gateway_session_key"])))
 
-    code, _ = operate("subjects", "rekey", "--old-setting", str(tmp_path / "before"), "-", "--execute")
+    rekey = ("subjects", "rekey", "-", "--old-setting", str(tmp_path / "before"), "--execute")
+    ran = command(*rekey, "--admin-dsn", database.admin_dsn, typed=str(CONTACT["gateway_session_key"]))
     _freshen(after)
 
-    assert (lost, code, after.facts("allergic")) == ([], DONE, ["Allergic to nuts"])
+    assert (lost, ran.code, after.facts("allergic")) == ([], DONE, ["Allergic to nuts"]), ran.err
 
 
 def _freshen(*agents: Agent) -> None:

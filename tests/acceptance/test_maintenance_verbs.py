@@ -68,7 +68,7 @@ def test_old_turns_are_pruned_as_foretold_and_memories_stay(database: Installati
     foretold = require(typed(*prune, "--json"), WORK_REMAINS)
     text = require(typed(*prune), WORK_REMAINS)
     untouched = anyio.run(value, database.admin_dsn, "select count(*) from hermes_memory.conversations")
-    done = require(typed(*prune, "--execute", "--json"), DONE)
+    done = require(loaded_command(*prune, "--execute", "--json"), DONE)
     nothing = require(typed(*prune, "--execute"), DONE)
     unknown = require(typed(*prune[:4], "nobody", *prune[5:]), DONE)
     logged = anyio.run(
@@ -231,10 +231,10 @@ def test_rows_without_a_vector_are_queued_and_the_log_is_kept_short(database: In
     )
     admin = ("--admin-dsn", database.admin_dsn)
     foretold = require(typed("backfill", "--json", *admin), WORK_REMAINS)
-    done = require(typed("backfill", "--execute", "--json", *admin), DONE)
+    done = require(loaded_command("backfill", "--execute", "--json", *admin), DONE)
     again = require(typed("backfill", "--execute", "--retry-parked", *admin), DONE)
     keeps = require(typed("cleanup", "--execute", *admin), DONE)
-    short = require(typed("cleanup", "--log-days", "30", "--execute", "--json", *admin), DONE)
+    short = require(loaded_command("cleanup", "--log-days", "30", "--execute", "--json", *admin), DONE)
 
     assert counts(foretold) == counts(done) == {"queued": 7}
     assert "queued: nothing" in again.out

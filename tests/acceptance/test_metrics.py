@@ -95,6 +95,8 @@ def test_agents_and_the_exporter_show_all_that_is_measured_and_nothing_of_anybod
     shown = own.keys() | home.keys()
     for expression in [*_of_rules(), *_of_dashboard()]:
         assert _names(expression) <= shown, expression
+        assert _chosen(expression) <= _labelled(of_home) | _labelled(of_agent), expression
+    assert any(map(_chosen, _of_rules()))
 
 
 @pytest.mark.usefixtures("home")
@@ -193,6 +195,23 @@ def _missing(own: Mapping[str, float], home: Mapping[str, float]) -> list[str]:
 def _labels(exposition: str) -> set[str]:
     families = text_string_to_metric_families(exposition)
     return {label for family in families for sample in family.samples for label in sample.labels}
+
+
+def _labelled(exposition: str) -> set[tuple[str, str, str]]:
+    """Return what may be chosen: a number's name, a label of it, and its value."""
+    families = text_string_to_metric_families(exposition)
+    return {
+        (sample.name, *label) for family in families for sample in family.samples for label in sample.labels.items()
+    }
+
+
+def _chosen(expression: str) -> set[tuple[str, str, str]]:
+    """Return the names of an expression that are narrowed to a value of a label, with both."""
+    return {
+        (name, *label)
+        for name, labels in re.findall(rf"\b({PREFIX}\w+){{([^}}]*)}}", expression)
+        for label in re.findall(r'(\w+)="([^"]*)"', labels)
+    }
 
 
 def _rules() -> Iterator[Mapping[str, Any]]:

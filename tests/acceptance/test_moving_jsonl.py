@@ -21,6 +21,7 @@ from hermes_memory.cli.exits import DONE, ERROR, USAGE, WORK_REMAINS
 from hermes_memory.domain.archive import KINDS
 from hermes_memory.domain.model import DIRECT_MESSAGES, SessionId
 from tests.acceptance.conftest import Command
+from tests.support.loaded_command import loaded_command
 from tests.support.postgres_store import Installation
 
 PHONE: Final = "+4915550104711"
@@ -226,7 +227,7 @@ async def test_a_file_decides_whom_to_trust_only_where_an_operator_restores_it(
         async with template.copy() as other:
             configure(dsn=other.runtime_dsn)
             words = ("import", "jsonl", str(path), "--admin-dsn", other.admin_dsn, *name.split())
-            ran = await anyio.to_thread.run_sync(partial(typed, *words))
+            ran = await anyio.to_thread.run_sync(partial(loaded_command, *words))
             searched = await anyio.to_thread.run_sync(
                 typed, "search", "who gets payments", "--theme", "marketing", "--json"
             )

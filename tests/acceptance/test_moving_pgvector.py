@@ -18,6 +18,7 @@ from hermes_memory.application.importing.pgvector_settings import DROPPED, RENAM
 from hermes_memory.bootstrap.home import open_local_half
 from hermes_memory.cli.exits import DONE, USAGE
 from tests.acceptance.conftest import Command
+from tests.support.command import command
 from tests.support.peer import keys_of, releases, written_by_the_peer
 from tests.support.postgres import TestServer
 from tests.support.postgres_store import Installation
@@ -36,12 +37,13 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
         arguments = ("import", "pgvector", "--dsn", peer, "--model", MODEL, "--json")
         dry = await anyio.to_thread.run_sync(typed, *arguments, "--dry-run")
         nothing = await rows(database.admin_dsn, "select 1 from hermes_memory.memory_entries")
-        moved = await anyio.to_thread.run_sync(typed, *arguments)
+        moved = await anyio.to_thread.run_sync(command, *arguments)
         again = await anyio.to_thread.run_sync(typed, *arguments)
         text = await anyio.to_thread.run_sync(typed, *arguments[:4], "--model", "another")
         theirs = await rows(peer, "select *, embedding::text as vector from memory_entries order by content")
         said = await rows(peer, "select *, embedding::text as vector from conversations order by id")
         edges = await rows(peer, "select * from memory_agent_edges")
+        agents = await rows(peer, "select agent_identity, first_seen, last_seen from memory_agents")
         after = await fingerprint(peer)
     other = await anyio.to_thread.run_sync(typed, "import", "pgvector", "--dsn", database.admin_dsn)
     ana = open_local_half(Settings()).subject_for("whatsapp", PHONE)
@@ -57,6 +59,7 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
         )
     }
     delegated = await rows(database.admin_dsn, "select * from hermes_memory.memory_agent_edges")
+    registry = await rows(database.admin_dsn, "select * from hermes_memory.memory_agents")
     everything = await text_of_all(database)
 
     total = len(theirs) + len(said) + len(edges)
@@ -95,6 +98,11 @@ async def test_every_row_of_a_peers_database_comes_over_with_its_time_its_owner_
         ("marketing", "m1", "c1")
     ]
     assert "caterers" in delegated[0]["task"]
+    seen = {row["agent_identity"]: (row["first_seen_at"], row["last_seen_at"]) for row in registry}
+    theirs_seen = {theme_of(row): (row["first_seen"], row["last_seen"]) for row in agents}
+    assert theirs_seen.keys() == seen.keys() == {"marketing", "whatsapp-dm"}
+    assert theirs_seen["marketing"][0] == seen["marketing"][0]
+    assert theirs_seen["marketing"][1] <= seen["marketing"][1]
     assert moved.document["vectors"] == len(vectors) >= 44
     assert PHONE not in everything + moved.out + text.out
     assert "there already" in text.out

@@ -490,7 +490,9 @@ async def test_two_who_do_the_same_share_the_work(database: Installation) -> Non
         await store.delivery.apply([*world(OLD), *world(NEW)[:3]])
         await embed(store)
         await database.administer("delete from hermes_memory.turn_vectors_g1")
+    await orphan(database)
     for make in (
+        cleaning,
         lambda: Backfilling(Backfill(), rows=20),
         lambda: Pruning(Prune(before=LATELY + timedelta(minutes=30)), rows=5),
         lambda: Remapping(MOVE, rows=6),
