@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace as replaced
 from functools import partial
 from typing import Final
 from uuid import uuid4
@@ -32,8 +33,11 @@ from hermes_memory.adapters.postgres.history_audit import (
 )
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
+from hermes_memory.adapters.postgres.upkeep import PostgresUpkeep
+from hermes_memory.adapters.postgres.upkeep_remapping import Remapping
 from hermes_memory.domain.chain import Flaw, verify
 from hermes_memory.domain.erasure import OneEntry, WholeSession
+from hermes_memory.domain.maintenance import Remap
 from hermes_memory.domain.model import Caller, CurrentScope, RowId, SessionId
 from hermes_memory.ports.seals import Sealed
 from hermes_memory.testing.making import (
@@ -49,6 +53,7 @@ from hermes_memory.testing.making import (
     said,
 )
 from hermes_memory.testing.seals_contract import SealsContract, SealsUnderTest
+from hermes_memory.testing.upkeep_contract import carry_out
 from tests.support.clocks import ticking
 from tests.support.postgres_store import ANALYZE, Installation
 
@@ -369,13 +374,17 @@ async def test_turns_of_which_other_words_are_made_now_are_counted_where_they_ar
         ]
 
 
-async def test_what_was_forgotten_merged_or_erased_is_no_flaw_nor_what_stayed_without_its_history(
+async def test_what_was_forgotten_merged_or_erased_is_no_flaw_nor_what_stayed_without_its_history_or_came_back(
     template: Installation,
 ) -> None:
+    in_talk = Caller(theme=DESK.theme, session=TALK)
+    here = [add("gone"), add("told", in_talk)]
+    there = [replaced(made, stamp=replaced(made.stamp, caller=SALES_DESK)) for made in here]
     async with template.copy() as database, database.store() as store:
-        await store.delivery.apply([add("kept"), add("gone"), add("twin"), add("other"), add("erased")])
+        await store.delivery.apply(there)
+        await store.delivery.apply([*here, add("kept"), add("twin"), add("other"), add("erased")])
         await store.delivery.apply([remove(by_content("gone")), replace(by_content("other"), "twin")])
-        await store.delivery.apply([replace(by_content("kept"), "kept better", Caller(theme=DESK.theme, session=TALK))])
+        await store.delivery.apply([replace(by_content("kept"), "kept better", in_talk)])
         await store.delivery.apply([replace(by_content("kept better"), "kept best")])
         (row,) = await database.rows("select id from hermes_memory.memory_entries where content = 'erased'")
         async with administrator(database.admin_dsn) as opened:
@@ -387,9 +396,14 @@ async def test_what_was_forgotten_merged_or_erased_is_no_flaw_nor_what_stayed_wi
         await store.delivery.apply([replace(by_content("kept again"), "kept since")])
         await store.delivery.apply([replace(by_content("kept since"), "kept at last")])
         since = await _strayed(database)
+        async with administrator(database.admin_dsn) as opened:
+            await carry_out(PostgresUpkeep(opened, Remapping(Remap(source=SALES_DESK.theme, target=DESK.theme))))
+        moved = await _strayed(database)
+        stand = await database.rows("select content from hermes_memory.memory_entries")
         await database.administer_all(
             "delete from hermes_memory.history where new_content = 'kept since'; delete from hermes_memory.inbox"
         )
 
-        assert (bare, again, since) == ([None], [], [])
+        assert (bare, again, since, moved) == ([None], [], [], [])
+        assert {content for (content,) in stand} == {"kept at last", "twin", "gone", "told"}
         assert [flaw and flaw.what for flaw in await _strayed(database)] == ["the change before this one is missing"]

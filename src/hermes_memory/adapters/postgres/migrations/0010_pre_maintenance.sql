@@ -230,8 +230,15 @@ begin
   perform hermes_memory.forget_vectors(from_theme, ids);
   delete from hermes_memory.embedding_jobs j where j.agent_identity = from_theme and j.row_id = any (ids);
   get diagnostics jobs = row_count;
+  -- One that moved stands too where the other theme's history of its id is the newer one, which may say that it went
+  -- or be erased.
   perform hermes_memory.merge_entries(from_theme, to_theme, array(
-    select u.id from unnest(ids) as u(id) where u.id <> all (moved)));
+    select u.id from unnest(ids) as u(id)
+     where u.id <> all (moved)
+        or (select max(h.recorded_at) from hermes_memory.history h
+             where h.agent_identity = to_theme and h.row_id = u.id and h.change <> 'erased')
+           > (select max(h.recorded_at) from hermes_memory.history h
+               where h.agent_identity = from_theme and h.row_id = u.id and h.change <> 'erased')));
   delete from hermes_memory.memory_entries e where e.agent_identity = from_theme and e.id = any (ids);
   get diagnostics entries = row_count;
   merged_entries := entries - cardinality(moved);
