@@ -399,7 +399,7 @@ async def test_an_embedder_that_is_not_the_stored_one_costs_no_row_and_is_told(
         agent.tool("memory_remember", content=FACT, sync=True)
         answer = agent.tool("recall_memory", query=CONTRACT)
         await counted(database, "conversations", 2)
-        doctor = command("doctor", "--json")
+        doctor = loaded_command("doctor", "--json")
 
     findings = {finding["check"]: finding for finding in doctor.document["findings"]}
     assert [hit["content"] for hit in answer["hits"]] == [FACT]
