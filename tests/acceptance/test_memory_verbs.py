@@ -257,7 +257,8 @@ def test_a_file_of_settings_is_checked_by_itself_and_every_problem_is_told(
 
     assert "all can be used" in fine.out
     assert [(one["message"], one["line"]) for one in wrong["problems"]] == [
-        ("unknown key 'prefetchh': did you mean 'prefetch'?", 4)
+        ("unknown key 'prefetchh': did you mean 'prefetch'?", 4),
+        ("99 cannot be used: expected a whole number from 1 to 64", 3),
     ]
     assert [(one["key"], one["value"], one["name"], one["line"]) for one in variables["problems"]] == [
         ("pool_size", "'0'", "HERMES_MEMORY_POOL_SIZE", 2),

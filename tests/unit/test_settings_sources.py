@@ -321,6 +321,21 @@ def test_all_unknown_keys_of_a_file_are_named_at_once_each_with_its_line(sources
     assert "schema" not in str(caught.value)
 
 
+def test_names_that_no_setting_has_are_told_of_all_sources_and_with_wrong_values(sources: Home) -> None:
+    (sources.folder / ".env").write_text("HERMES_MEMORY_POOL_SISE=1\nHERMES_MEMORY_TOOL_TIMEOUT=never\n")
+    sources.native(prefetchh=True, pool_size=99)
+    with pytest.raises(ConfigurationError) as caught:
+        Settings()
+
+    told = str(caught.value).split("; ")
+    assert [line.partition(": ")[0] for line in told] == [
+        "unknown key 'prefetchh'",
+        "unknown variable HERMES_MEMORY_POOL_SISE",
+        "pool_size",
+        "tool_timeout",
+    ]
+
+
 def test_a_rule_about_several_settings_names_where_the_first_comes_from(sources: Home) -> None:
     sources.native(ranking_weights={"nonsense": 1})
     with pytest.raises(ConfigurationError, match=r"ranking_weights: .*\(ranking_weights in .*json, line 1\)"):

@@ -19,8 +19,8 @@ from hermes_memory.settings.files import read_host_config, read_native
 from hermes_memory.settings.homes import default_home, home_at
 from hermes_memory.settings.names import DOTENV_FILE, ENV_PREFIX, HOST_FILE, NATIVE_FILE
 from hermes_memory.settings.origins import Source, origins
-from hermes_memory.settings.refusals import UnusableSettings, problems_of
-from hermes_memory.settings.sources import Arguments, Environment, FileKeys, read_dotenv
+from hermes_memory.settings.refusals import Problem, UnusableSettings, problems_of
+from hermes_memory.settings.sources import Arguments, Environment, FileKeys, read_dotenv, refused
 
 _home: ContextVar[Path | None] = ContextVar("hermes_memory_settings_home", default=None)
 _native: ContextVar[Mapping[str, Any] | None] = ContextVar("hermes_memory_settings_native", default=None)
@@ -85,14 +85,20 @@ class Settings(DeclaredSettings):
 
     def __init__(self, **values: Any) -> None:
         home, found = _home.set(home_at(values.get("home"))), origins.get()
-        noted = origins.set({} if found is None else found)
+        noted, strange = origins.set({} if found is None else found), list[Problem]()
+        refusing = refused.set(strange)
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise UnusableSettings(problems_of(error, Settings.model_fields, origins.get() or {})) from None
+            strange += problems_of(error, Settings.model_fields, origins.get() or {})
+        except UnusableSettings as error:
+            strange += error.problems
         finally:
+            refused.reset(refusing)
             origins.reset(noted)
             _home.reset(home)
+        if strange:
+            raise UnusableSettings(strange)
 
     @classmethod
     def settings_customise_sources(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ from hermes_memory.settings.names import (
 from hermes_memory.settings.origins import Origin, Source, note
 from hermes_memory.settings.refusals import Problem, UnusableSettings
 
+refused: ContextVar[list[Problem]] = ContextVar("hermes_memory_settings_refused")
+"""Takes down what no source may name while settings are read, to be told with all else that is wrong with them."""
 _UNREADABLE: Final = re.compile(r'field "(\w+)"')
 _PASSWORD: Final = re.compile(r"//[^/@\s]{0,256}:[^/@\s]{1,256}@|\bpassword\s{0,8}=\s{0,8}\S", re.IGNORECASE)
 
@@ -92,9 +95,10 @@ class FileKeys(PydanticBaseSettingsSource):
     def __init__(self, settings_cls: type[BaseSettings], values: Mapping[str, Any], source: Source, path: Path) -> None:
         super().__init__(settings_cls)
         self._source, self._path = source, path
-        self._values = {key: value for key, value in values.items() if key != SCHEMA_KEY}
-        if problems := list(self._problems()):
-            raise UnusableSettings(problems)
+        named = {key: value for key, value in values.items() if key != SCHEMA_KEY}
+        objections = {key: self._objection(key, value) for key, value in named.items()}
+        refused.get().extend(_problems(objections, self._origin))
+        self._values = {key: value for key, value in named.items() if objections[key] is None}
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         """Return the file's value of one field."""
@@ -107,11 +111,6 @@ class FileKeys(PydanticBaseSettingsSource):
 
     def _origin(self, key: str) -> Origin:
         return Origin(source=self._source, name=key, path=self._path)
-
-    def _problems(self) -> Iterator[Problem]:
-        for key, value in self._values.items():
-            if (message := self._objection(key, value)) is not None:
-                yield Problem(key="", message=message, origin=self._origin(key))
 
     def _objection(self, key: str, value: object) -> str | None:
         known = self.settings_cls.model_fields
@@ -140,18 +139,17 @@ def read_dotenv(settings_cls: type[BaseSettings], path: Path) -> HomeDotEnv:
 def refuse_unknown_variables(
     variables: Iterable[str], origin: Callable[[str], Origin], settings_cls: type[BaseSettings]
 ) -> None:
-    """Make sure that every variable of our prefix is a setting.
-
-    Raises:
-        UnusableSettings: Some are not. The message names for each the nearest that is.
-    """
+    """Take down which variables of our prefix are no settings, each with the nearest that is."""
     fields = list(settings_cls.model_fields)
-    objections = {name.upper(): _variable_objection(name.upper(), fields) for name in variables}
-    problems = [
-        Problem(key="", message=message, origin=origin(name)) for name, message in objections.items() if message
-    ]
-    if problems:
-        raise UnusableSettings(problems)
+    refused.get().extend(
+        _problems({name.upper(): _variable_objection(name.upper(), fields) for name in variables}, origin)
+    )
+
+
+def _problems(objections: Mapping[str, str | None], origin: Callable[[str], Origin]) -> Iterator[Problem]:
+    for name, message in objections.items():
+        if message is not None:
+            yield Problem(key="", message=message, origin=origin(name))
 
 
 def _variable_objection(name: str, fields: Sequence[str]) -> str | None:
