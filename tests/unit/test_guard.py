@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 import pytest
+from tests.host.scenarios.runner import SwallowedFailures
 
 from hermes_memory.domain.errors import (
     ConfigurationError,
@@ -95,3 +96,16 @@ def test_each_fallback_is_new_so_that_nobody_fills_that_of_another() -> None:
     paths.append("a")
 
     assert (no_facts(), no_paths()) == ({}, [])
+
+
+def test_the_host_tests_see_what_is_swallowed_unless_it_is_meant(caplog: pytest.LogCaptureFixture) -> None:
+    Hooks(SpoolFull("no room")).writes()
+    Hooks(StoreUnavailable("away")).asks("a")
+    lines = {}
+    for hooks in (True, False):
+        seen = SwallowedFailures(hooks=hooks)
+        for record in caplog.records:
+            seen.emit(record)
+        lines[hooks] = seen.lines
+
+    assert lines == {True: [f"hermes_memory.hermes.guard WARNING: {FALLS_BACK} hook.writes no room"], False: []}

@@ -18,20 +18,31 @@ _OURS = re.compile(r"hermes[-_]memory|broken-memory", re.IGNORECASE)
 _GONE_WRONG = re.compile(
     r"failed|timed out|not found|not available|still running|reject|loaded but no|abandon", re.IGNORECASE
 )
+_GUARD = "hermes_memory.hermes.guard"
+"""Tells of a hook that could not do its work, as a warning where the reason is one of our own errors."""
+_MEANT_TO_FAIL = ("contract:hostile_arguments", "trouble:")
+"""Scenarios that hand hooks what they must refuse, or take from them what they need."""
 _HANG_SECONDS = 170
 
 
 class SwallowedFailures(logging.Handler):
-    """Collects what the host logs, at any level, about failures of its memory."""
+    """Collects what the host logs, at any level, about failures of its memory.
 
-    def __init__(self) -> None:
+    Args:
+        hooks: Whether a hook that could not do its work is one of them.
+    """
+
+    def __init__(self, *, hooks: bool) -> None:
         super().__init__(logging.DEBUG)
         self.lines: list[str] = []
+        self._hooks = hooks
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record that tells of a failure."""
-        if _tells_of_a_failure(record):
-            line = f"{record.name} {record.levelname}: {record.getMessage()}"
+        hook = record.name == _GUARD and record.levelno >= logging.WARNING
+        if (hook and self._hooks) or _tells_of_a_failure(record):
+            reasons = [str(getattr(record, name)) for name in ("action", "reason") if hasattr(record, name)]
+            line = " ".join([f"{record.name} {record.levelname}: {record.getMessage()}", *reasons])
             if record.exc_info and record.exc_info[0]:
                 line += "\n" + "".join(traceback.format_exception(*record.exc_info))
             self.lines.append(line)
@@ -51,7 +62,7 @@ def _tells_of_a_failure(record: logging.LogRecord) -> bool:
 def main(scenario: str, arguments: str, report: str) -> int:
     """Run `module:function` and write facts and failures to the report file."""
     faulthandler.dump_traceback_later(_HANG_SECONDS, exit=True)
-    failures = SwallowedFailures()
+    failures = SwallowedFailures(hooks=not scenario.startswith(_MEANT_TO_FAIL))
     logging.getLogger().addHandler(failures)
     logging.getLogger().setLevel(logging.DEBUG)
     for name in ("agent.memory_manager", "plugins.memory"):
