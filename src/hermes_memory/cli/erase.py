@@ -134,10 +134,10 @@ async def _certify(
                 now=utc_now,
                 progress=progress,
             )
-            unknown = await _unknown(administrator, erasure)
             certificate = await (erasing.execute(erasure) if execute else erasing.preview(erasure))
-            nothing = not any(certificate.counts.values())
-            return replace(certificate, notes=(*unknown, *certificate.notes)) if nothing else certificate
+            if any(certificate.counts.values()):
+                return certificate
+            return replace(certificate, notes=(*await _unknown(administrator, erasure), *certificate.notes))
 
 
 async def _unknown(administrator: Administrator, erasure: Erasure) -> Sequence[str]:
