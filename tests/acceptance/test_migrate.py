@@ -18,6 +18,7 @@ from hermes_memory.adapters.postgres.ledger import shipped
 from hermes_memory.adapters.postgres.migrator import MigrationReport, migrate
 from hermes_memory.adapters.postgres.pool import Pool
 from hermes_memory.adapters.postgres.roles import OWNER
+from hermes_memory.adapters.postgres.statements import shipped_statements
 from hermes_memory.adapters.postgres.store import PostgresStore
 from hermes_memory.domain.errors import ConfigurationError, InvalidInput, SchemaNotApplied, StoreUnavailable
 from hermes_memory.domain.model import ReadPolicy
@@ -249,9 +250,8 @@ async def test_a_migration_that_fails_leaves_nothing_of_itself(
     empty: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _migrate(empty)
-    bad = with_changes(
-        shipped()[-1], name="9999_pre_bad", statements="create table hermes_memory.half (); select 1 / 0;"
-    )
+    statements = shipped_statements("create table hermes_memory.half (); select 1 / 0;")
+    bad = with_changes(shipped()[-1], name="9999_pre_bad", statements=statements)
     monkeypatch.setattr(migrator, "shipped", lambda: (*shipped(), bad))
 
     with pytest.raises(ConfigurationError, match="22012"):

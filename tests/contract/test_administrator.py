@@ -8,11 +8,12 @@ import pytest
 
 from hermes_memory.adapters.postgres import administrator as administering
 from hermes_memory.adapters.postgres.administrator import ATTEMPTS, administrator
+from hermes_memory.adapters.postgres.statements import composed, literal
 from hermes_memory.domain.errors import StoreBusy
 from tests.support.postgres_store import Installation
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 NOTE = "insert into hermes_memory.memory_maintenance_log (id, verb) values (gen_random_uuid(), 'noted')"
 NOTED = "select count(*) from hermes_memory.memory_maintenance_log where verb = 'noted'"
@@ -30,7 +31,7 @@ class Meeting:
         self.calls += 1
         await connection.execute(NOTE)
         if self.calls <= self._times:
-            await connection.execute(f"do $$ begin raise sqlstate '{self._state}'; end $$")
+            await connection.execute(composed("do $$ begin raise sqlstate {state}; end $$", state=literal(self._state)))
         return self.calls
 
 

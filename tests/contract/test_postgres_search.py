@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, LiteralString
 
 import asyncpg
 import pytest
@@ -90,10 +90,12 @@ def _text(chance: random.Random, number: int) -> str:
     return " ".join([f"w{number}", *words, *(f"filler{chance.randint(0, 40)}" for _ in range(chance.randint(1, 30)))])
 
 
-async def _plan(place: Installation, caller: Caller, statement: str, *arguments: object, settings: str = "") -> str:
+async def _plan(
+    place: Installation, caller: Caller, statement: str, *arguments: object, settings: LiteralString = ""
+) -> str:
     connection = await asyncpg.connect(place.runtime_dsn)
     try:
-        extra = [settings] if settings else []
+        extra: list[LiteralString] = [settings] if settings else []
         await connection.execute(opening(caller, read_only=True, timeout=PATIENCE, settings=extra))
         (row,) = await connection.fetch("explain (format json) " + statement, *arguments)
         return str(row[0])

@@ -16,12 +16,13 @@ class Dying(Administrator):
 
     def __init__(self, connection: asyncpg.Connection[asyncpg.Record], *, dies_in: int) -> None:
         super().__init__(connection)
+        self._driver = connection
         self._left = dies_in
 
     @asynccontextmanager
     async def transaction(self, **options: Any) -> AsyncIterator[Any]:
-        async with super().transaction(**options) as connection:
-            yield connection
+        async with super().transaction(**options) as opened:
+            yield opened
             self._left -= 1
             if self._left == 0:
-                connection.terminate()
+                self._driver.terminate()

@@ -16,7 +16,8 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from hermes_memory.adapters.postgres.context import caller_settings, literal
+from hermes_memory.adapters.postgres.context import caller_settings
+from hermes_memory.adapters.postgres.statements import literal
 from hermes_memory.domain.model import DIRECT_MESSAGES, SINKS, Caller, Subject, Theme
 from hermes_memory.domain.visibility import Access, changeable, past_visible, readable, visible
 

@@ -12,11 +12,12 @@ import asyncpg
 
 from hermes_memory.adapters.postgres.errors import ADMIN_DSN, COLLISIONS, translated
 from hermes_memory.adapters.postgres.lone_connection import lone_connection
-from hermes_memory.adapters.postgres.roles import OWNER, identifier
+from hermes_memory.adapters.postgres.roles import OWNER
+from hermes_memory.adapters.postgres.statements import composed, identifier
 from hermes_memory.domain.errors import ConfigurationError, StoreBusy, StoreUnavailable
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 Answer = TypeVar("Answer")
 Isolation: TypeAlias = Literal["read_committed", "repeatable_read"]
@@ -82,7 +83,7 @@ class Administrator:
 
     async def _become_owner(self, act: LiteralString) -> None:
         try:
-            await self._connection.execute(f"{act} {identifier(OWNER)}")
+            await self._connection.execute(composed(act + " {owner}", owner=identifier(OWNER)))
         except (
             asyncpg.InsufficientPrivilegeError,
             asyncpg.InvalidParameterValueError,

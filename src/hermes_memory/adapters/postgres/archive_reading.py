@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 from hermes_memory.adapters.postgres.administrator import Administrator
 from hermes_memory.adapters.postgres.rows import utc
+from hermes_memory.adapters.postgres.vector_statements import vectors_table
 from hermes_memory.domain.archive import KINDS, Archived, EmbeddingModel
-from hermes_memory.domain.model import NO_METADATA, Theme
+from hermes_memory.domain.model import NO_METADATA, Kind, Theme
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 ROWS_AHEAD: Final = 500
 _HALFVEC_HEADER: Final = 4
@@ -32,36 +33,38 @@ union select agent_identity from hermes_memory.memory_agent_edges
 union select agent_identity from hermes_memory.history
  order by 1"""
 
-NO_VECTORS: Final = "'{}'::bytea[]"
-NO_FOLLOWS: Final = "null::bytea"
-VECTORS: Final = """array(select public.halfvec_send(v.embedding) from hermes_memory.{kind}_vectors_g{generation} v
+NO_VECTORS: Final[LiteralString] = "'{}'::bytea[]"
+NO_FOLLOWS: Final[LiteralString] = "null::bytea"
+VECTORS: Final[LiteralString] = """array(select public.halfvec_send(v.embedding) from hermes_memory.{table} v
                where v.agent_identity = r.agent_identity and v.row_id = r.id order by v.part)"""
 
-FOLLOWS: Final = "case when lag(r.position) over places = r.position - 1 then lag(r.content_hash) over places end"
+FOLLOWS: Final[LiteralString] = (
+    "case when lag(r.position) over places = r.position - 1 then lag(r.content_hash) over places end"
+)
 
-REGISTERED: Final = """
+REGISTERED: Final[LiteralString] = """
 select agent_identity as theme, first_seen_at, last_seen_at, metadata
   from hermes_memory.memory_agents where agent_identity = $1"""
-ENTRIES: Final = """
+ENTRIES: Final[LiteralString] = """
 select r.agent_identity as theme, r.subject, r.id, r.target, r.content, r.origin, r.tool, r.session_id as session,
        r.source, r.metadata, r.said_at, r.created_at, r.updated_at, r.operation, {vectors} as vectors
   from hermes_memory.memory_entries r where r.agent_identity = $1 order by r.subject, r.updated_at, r.id"""
-SESSIONS: Final = """
+SESSIONS: Final[LiteralString] = """
 select r.agent_identity as theme, r.subject, r.session_id as session, r.parent_session_id as parent, r.started_at,
        r.last_at, r.forgotten
   from hermes_memory.sessions r where r.agent_identity = $1 order by r.subject, r.session_id collate "C" """
-TURNS: Final = """
+TURNS: Final[LiteralString] = """
 select r.agent_identity as theme, r.subject, r.session_id as session, r.position, r.id, r.parent_session_id as parent,
        r.role, r.speaker, r.content, r.occurrence, r.origin, r.embed, r.metadata, r.ts as said_at, r.created_at,
        r.operation, {vectors} as vectors, {follows} as follows
   from hermes_memory.conversations r where r.agent_identity = $1
 window places as (partition by r.subject, r.session_id collate "C" order by r.position, r.id)
  order by r.subject, r.session_id collate "C", r.position, r.id"""
-DELEGATIONS: Final = """
+DELEGATIONS: Final[LiteralString] = """
 select r.agent_identity as theme, r.subject, r.id, r.parent_session_id as session, r.child_identity as child_theme,
        r.child_session_id as child_session, r.task, r.result, r.created_at
   from hermes_memory.memory_agent_edges r where r.agent_identity = $1 order by r.subject, r.created_at, r.id"""
-CHANGES: Final = """
+CHANGES: Final[LiteralString] = """
 select r.agent_identity as theme, r.subject, r.id, r.row_id as row, r.change, r.target, r.old_content as before,
        r.new_content as after, r.origin, r.tool, r.session_id as session, r.operation, r.reason, r.at, r.said_at,
        r.recorded_at, r.metadata, r.merged_into, r.erasure, case when r.salt is null then r.row_hash end as digest
@@ -100,15 +103,16 @@ async def snapshot(administrator: Administrator) -> AsyncIterator[PostgresSnapsh
         yield PostgresSnapshot(connection)
 
 
-def _statements(generation: int | None) -> Iterator[tuple[str, str]]:
-    def vectors(kind: str) -> str:
-        return NO_VECTORS if generation is None else VECTORS.format(kind=kind, generation=int(generation))
+def _statements(generation: int | None) -> Iterator[tuple[str, LiteralString]]:
+    def vectors(kind: Kind) -> LiteralString:
+        return NO_VECTORS if generation is None else VECTORS.replace("{table}", vectors_table(kind, generation))
 
+    follows = NO_FOLLOWS if generation is None else FOLLOWS
     yield "theme", REGISTERED
     yield "change", CHANGES
-    yield "entry", ENTRIES.format(vectors=vectors("entry"))
+    yield "entry", ENTRIES.replace("{vectors}", vectors(Kind.ENTRY))
     yield "session", SESSIONS
-    yield "turn", TURNS.format(vectors=vectors("turn"), follows=NO_FOLLOWS if generation is None else FOLLOWS)
+    yield "turn", TURNS.replace("{vectors}", vectors(Kind.TURN)).replace("{follows}", follows)
     yield "delegation", DELEGATIONS
 
 

@@ -10,7 +10,7 @@ import asyncpg
 from hermes_memory.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 logger = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
 from hermes_memory.adapters.postgres.rows import columns, subject_of
+from hermes_memory.adapters.postgres.statements import composed, identifier
 from hermes_memory.domain.embedded_text import CONTEXT_CHARACTERS
 from hermes_memory.domain.errors import InvalidInput
 from hermes_memory.domain.model import Kind, RowId, Theme
@@ -32,7 +33,7 @@ POSTPONE: Final[LiteralString] = "select hermes_memory.postpone_embedding_jobs($
 PARK: Final[LiteralString] = "select hermes_memory.park_embedding_job($1, $2, $3, $4, $5)"
 BACKLOG: Final[LiteralString] = "select waiting, parked from hermes_memory.embedding_backlog($1)"
 
-UNHURRIED: Final = ("synchronous_commit = off",)
+UNHURRIED: Final[tuple[LiteralString, ...]] = ("synchronous_commit = off",)
 """No commit waits for the disk: vectors and the end of their jobs are one transaction, so what a crash of the server
 undoes in the last moments is a job again and done again."""
 
@@ -53,7 +54,7 @@ class PostgresEmbeddingQueue:
         self._pool = pool
         self._timeout = timeout
         self._generation = generation
-        self._settings = UNHURRIED if role is None else (*UNHURRIED, f"role = {role}")
+        self._settings = UNHURRIED if role is None else (*UNHURRIED, composed("role = {role}", role=identifier(role)))
 
     async def active(self) -> Generation | None:
         """Return the generation that recall uses; see `EmbeddingQueue.active`."""

@@ -20,8 +20,8 @@ from hermes_memory.domain.model import Subject, Target, Theme
 from hermes_memory.ports.erasure import Erased
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
     from hermes_memory.adapters.postgres.rows import Record
+    from hermes_memory.adapters.postgres.statements import Connection
 
     Step: TypeAlias = Callable[[Connection], Awaitable[bool]]
     Place: TypeAlias = tuple[object, ...]

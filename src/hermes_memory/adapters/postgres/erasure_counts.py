@@ -10,7 +10,7 @@ from hermes_memory.adapters.postgres.erasure_scopes import Conditions, Values
 from hermes_memory.domain.erasure import Proof
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 
 async def count_all(connection: Connection, where: Conditions, values: Values) -> Mapping[str, int]:

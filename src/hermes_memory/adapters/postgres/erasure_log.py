@@ -13,7 +13,7 @@ from uuid import UUID
 from hermes_memory.domain.erasure import Erasure, Proof, title
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 BEGIN: Final[LiteralString] = """
 insert into hermes_memory.memory_maintenance_log (id, verb, detail) values ($1, 'erase', $2::text::jsonb)"""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final, LiteralString
 import asyncpg
 
 from hermes_memory.adapters.postgres.administrator import Administrator
+from hermes_memory.adapters.postgres.statements import composed, identifier
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
     from hermes_memory.adapters.postgres.rows import Record
+    from hermes_memory.adapters.postgres.statements import Connection, Statement
 
 # $1 the tables of a generation. Each of their partitions, with the state of the index made here for it, and whether any
 # is part of the whole already.
@@ -48,8 +49,12 @@ async def index_generation(administrator: Administrator, generation: int, made: 
         for vectors in [table for table in tables if not await session.fetchval(IS_THERE, f"{table}_near")]:
             await _briefly(
                 session,
-                f"create index {vectors}_near on only hermes_memory.{vectors} "
-                "using hnsw (embedding public.halfvec_cosine_ops)",
+                composed(
+                    "create index {index} on only hermes_memory.{vectors} "
+                    "using hnsw (embedding public.halfvec_cosine_ops)",
+                    index=identifier(f"{vectors}_near"),
+                    vectors=identifier(vectors),
+                ),
             )
         parts: Sequence[Record] = await session.fetch(PARTITIONS, tables)
         for done, part in enumerate(parts):
@@ -60,24 +65,30 @@ async def index_generation(administrator: Administrator, generation: int, made: 
 
 
 async def _index_part(session: Connection, part: Record) -> None:
-    name = f"{part['part']}_near"
+    index, table = identifier(f"{part['part']}_near"), identifier(part["part"])
     if part["there"] and not part["valid"]:
-        await session.execute(f"drop index concurrently hermes_memory.{name}", timeout=LONGEST)
+        await session.execute(composed("drop index concurrently hermes_memory.{index}", index=index), timeout=LONGEST)
     if not part["valid"]:
         await session.execute(
-            f"create index concurrently {name} on hermes_memory.{part['part']} "
-            "using hnsw (embedding public.halfvec_cosine_ops)",
+            composed(
+                "create index concurrently {index} on hermes_memory.{table} "
+                "using hnsw (embedding public.halfvec_cosine_ops)",
+                index=index,
+                table=table,
+            ),
             timeout=LONGEST,
         )
-    await _briefly(session, f"alter index hermes_memory.{part['vectors']}_near attach partition hermes_memory.{name}")
+    whole = identifier(f"{part['vectors']}_near")
+    attaching = "alter index hermes_memory.{whole} attach partition hermes_memory.{index}"
+    await _briefly(session, composed(attaching, whole=whole, index=index))
 
 
-async def _briefly(session: Connection, statement: str) -> None:
+async def _briefly(session: Connection, statement: Statement) -> None:
     """Run a statement that needs a strong lock for a moment: while it waits for one, all who come after wait too."""
     for tried in count(1):
         try:
             async with session.transaction():
-                await session.execute(f"set local lock_timeout = '{LOCK_SECONDS}s'")
+                await session.execute(composed("set local lock_timeout = '{seconds}s'", seconds=LOCK_SECONDS))
                 await session.execute(statement)
         except asyncpg.LockNotAvailableError:
             if tried == LOCK_TRIES:

@@ -23,7 +23,7 @@ from hermes_memory.domain.model import Kind, RowId, Theme
 from hermes_memory.ports.generations import GenerationStanding, WaitingRow
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 Answer = TypeVar("Answer")
 Place: TypeAlias = tuple[UUID | None, str | None]

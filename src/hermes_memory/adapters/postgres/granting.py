@@ -13,8 +13,8 @@ from hermes_memory.domain.model import ReadPolicy, Subject, Theme
 from hermes_memory.ports.granting import SubjectCounts, ThemeCounts
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
     from hermes_memory.adapters.postgres.rows import Record
+    from hermes_memory.adapters.postgres.statements import Connection
 
 POLICY: Final[LiteralString] = "select read_policy from hermes_memory.installation"
 

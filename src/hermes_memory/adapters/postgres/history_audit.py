@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from hermes_memory.adapters.postgres.entries import Analyze
-    from hermes_memory.adapters.postgres.pool import Connection
     from hermes_memory.adapters.postgres.rows import Record
+    from hermes_memory.adapters.postgres.statements import Connection
 
     Progress: TypeAlias = Callable[[int], object]
 

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, LiteralString
 
+from hermes_memory.adapters.postgres.statements import Composed, shipped_statements
 from hermes_memory.domain.errors import ConfigurationError
 
 CREATE_LEDGER: Final = """
@@ -26,7 +27,7 @@ class Migration:
 
     name: str
     checksum: str
-    statements: str = field(repr=False)
+    statements: Composed = field(repr=False)
 
 
 @cache
@@ -60,5 +61,5 @@ def missing(recorded: set[str]) -> list[str]:
 
 def _migration(name: str, text: str) -> Migration:
     # A checkout with other line ends is still the same migration.
-    statements = text.replace("\r\n", "\n")
+    statements = shipped_statements(text.replace("\r\n", "\n"))
     return Migration(name=name, checksum=hashlib.sha256(statements.encode()).hexdigest(), statements=statements)

@@ -9,6 +9,7 @@ from typing import Final
 
 from hermes_memory.adapters.postgres.context import READING
 from hermes_memory.adapters.postgres.pool import Pool, Transaction
+from hermes_memory.adapters.postgres.statements import Statement
 from hermes_memory.domain.model import Caller
 
 _SORTED: Final = "enable_sort = on"
@@ -61,8 +62,8 @@ class Looking:
             self._otherwise = False
         return self._open
 
-    async def planned_otherwise(self, *settings: str) -> Transaction:
-        """Return the transaction with settings (`name = value`, safe as SQL) for how the next statement is planned.
+    async def planned_otherwise(self, *settings: Statement) -> Transaction:
+        """Return the transaction with settings (`name = value`) for how the next statement is planned.
 
         Raises:
             StoreUnavailable, DeadlineExceeded: As for `Pool.transaction`. Once it is open, what the driver raises.

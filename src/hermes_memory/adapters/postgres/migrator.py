@@ -21,12 +21,13 @@ from hermes_memory.adapters.postgres.ledger import (
     shipped,
 )
 from hermes_memory.adapters.postgres.lone_connection import lone_connection
-from hermes_memory.adapters.postgres.roles import OWNER, READONLY, ensure_roles, identifier
+from hermes_memory.adapters.postgres.roles import OWNER, READONLY, ensure_roles
+from hermes_memory.adapters.postgres.statements import composed, identifier
 from hermes_memory.domain.errors import ConfigurationError, HermesMemoryError, InvalidInput
 from hermes_memory.domain.model import ReadPolicy
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,8 @@ WITHDRAW: Final[LiteralString] = "select hermes_memory.withdraw_unused_generatio
 MAKE: Final[LiteralString] = "select hermes_memory.make_generation($1, $2)"
 
 NOTE_PARTS: Final[LiteralString] = "update hermes_memory.embedding_models set part_tokens = $2 where generation = $1"
+
+BECOME_OWNER: Final = composed("set local role {owner}", owner=identifier(OWNER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +170,12 @@ async def _prepare(connection: Connection, runtime_role: str, runtime_password: 
     version = await require_server(connection)
     await ensure_roles(connection, runtime_role=runtime_role, runtime_password=runtime_password, server_version=version)
     await ensure_vector(connection)
-    await connection.execute(f"create schema if not exists hermes_memory authorization {identifier(OWNER)}")
+    await connection.execute(
+        composed("create schema if not exists hermes_memory authorization {owner}", owner=identifier(OWNER))
+    )
     if (owner := await connection.fetchval(SCHEMA_OWNER)) != OWNER:
         raise ConfigurationError(f"the schema hermes_memory belongs to {owner}, not to {OWNER}: give it to that role")
-    await connection.execute(f"set local role {identifier(OWNER)}")
+    await connection.execute(BECOME_OWNER)
     # Functions are open to everybody unless their owner says otherwise before making them.
     await connection.execute("alter default privileges revoke execute on functions from public")
     await connection.execute(CREATE_LEDGER)
@@ -179,12 +184,12 @@ async def _prepare(connection: Connection, runtime_role: str, runtime_password: 
 async def _apply(connection: Connection, migration: Migration, partitions: int) -> bool:
     """Apply a migration in a transaction of its own, unless it was; tell whether it was applied now."""
     async with _locked(connection):
-        await connection.execute(f"set local role {identifier(OWNER)}")
+        await connection.execute(BECOME_OWNER)
         recorded = {row["name"]: row["checksum"] for row in await connection.fetch(READ_LEDGER)}
         if migration.name in recorded:
             check_unchanged(migration, recorded[migration.name])
             return False
-        await connection.execute(f"set local hermes_memory.partitions = '{partitions:d}'")
+        await connection.execute(composed("set local hermes_memory.partitions = '{number}'", number=partitions))
         await connection.execute(migration.statements)
         await connection.execute(NOTE_IN_LEDGER, migration.name, migration.checksum)
     logger.info("migration applied", extra={"action": "migrate.applied", "migration": migration.name})
@@ -200,7 +205,7 @@ async def _finish(
 ) -> asyncpg.Record:
     """Settle policy, retention and generation, then the grants, which also cover the generation's tables."""
     async with _locked(connection):
-        await connection.execute(f"set local role {identifier(OWNER)}")
+        await connection.execute(BECOME_OWNER)
         if read_policy is not None:
             await connection.execute("update hermes_memory.installation set read_policy = $1", str(read_policy))
         if forgotten_days is not None:

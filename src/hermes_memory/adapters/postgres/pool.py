@@ -12,20 +12,23 @@ import anyio
 import asyncpg
 
 from hermes_memory.adapters.postgres.connecting import connect
-from hermes_memory.adapters.postgres.context import caller_settings, opening, statement_limit
+from hermes_memory.adapters.postgres.context import caller_settings, locally, opening, statement_limit
 from hermes_memory.adapters.postgres.errors import DRIVER_ERRORS, readable_address, translated
 from hermes_memory.adapters.postgres.hosts import rotated
+from hermes_memory.adapters.postgres.statements import Composed, Connection, Statement, joined
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
 from hermes_memory.domain.model import Caller
 from hermes_memory.ports.metrics import Metric
 
 if TYPE_CHECKING:
-    Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
+    DriverConnection: TypeAlias = (
+        "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
+    )
 
 ROLLBACK_SECONDS: Final = 0.5
 CLIENT_GRACE_SECONDS: Final = 0.1
 """How much longer than the server the client waits, so that it is the server that ends a slow statement."""
-PLANNED_ONCE: Final = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off")
+PLANNED_ONCE: Final[tuple[LiteralString, ...]] = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off")
 """Planning the statements of the two legs takes several times as long as running them in a theme of some thousand rows,
 and no value changes the plan: each step leads by an index into the next, or every distance is computed. So a connection
 plans each once, at its first use, the same whatever the tables hold then: sequential scans are off for that."""
@@ -81,22 +84,23 @@ class Transaction:
     async def act_for(self, caller: Caller) -> None:
         """Make another caller the one who is asking, for the rest of the transaction, and limit it to what is left."""
         if (context := caller_settings(caller)) != self._context:
-            await self._say(f"{context}; {self._limit()}")
+            await self._say(joined(context, self._limit()))
             self._context = context
 
-    async def set_local(self, *settings: str) -> None:
-        """Make settings (`name = value`, safe as SQL) for the rest of the transaction, and limit it to what is left."""
-        await self._say("; ".join([*(f"set local {setting}" for setting in settings), self._limit()]))
+    async def set_local(self, *settings: Statement) -> None:
+        """Make settings (`name = value`) for the rest of the transaction, and limit it to what is left."""
+        await self._say(joined(*map(locally, settings), self._limit()))
 
-    async def open(self, *, read_only: bool, timeout: float, caller: Caller | None, settings: Iterable[str]) -> None:
+    async def open(
+        self, *, read_only: bool, timeout: float, caller: Caller | None, settings: Iterable[Statement]
+    ) -> None:
         """Begin, and say who is asking. Several statements without arguments travel as one message: one round trip."""
         await self._say(opening(caller, read_only=read_only, timeout=timeout, settings=settings))
 
-    def _limit(self) -> str:
-        return f"set local {statement_limit(self.remaining() - CLIENT_GRACE_SECONDS)}"
+    def _limit(self) -> Composed:
+        return locally(statement_limit(self.remaining() - CLIENT_GRACE_SECONDS))
 
-    async def _say(self, settings: str) -> None:
-        """Run the only statements that are put together: names of callers, quoted, and numbers."""
+    async def _say(self, settings: Composed) -> None:
         await self._connection.execute(settings, timeout=self.remaining())
 
 
@@ -151,7 +155,7 @@ class Pool:
         }
 
     @property
-    def planned_once(self) -> tuple[str, ...]:
+    def planned_once(self) -> tuple[LiteralString, ...]:
         """Settings for statements whose plan no value changes. Where none is kept, a plan for its values is cheaper."""
         return PLANNED_ONCE if self._statement_cache_size > 0 else ()
 
@@ -162,7 +166,7 @@ class Pool:
         *,
         timeout: float,
         read_only: bool = False,
-        settings: Iterable[str] = (),
+        settings: Iterable[Statement] = (),
     ) -> AsyncIterator[Transaction]:
         """Open a transaction on behalf of a caller, or of nobody; commit it at the end, roll it back on any error.
 
@@ -171,7 +175,7 @@ class Pool:
             timeout: Seconds for everything: connection, statements and commit.
             read_only: Whether the transaction only reads. A time limit then is the caller's deadline, not a fault of
                 the store.
-            settings: Further `name = value` settings for the transaction, safe as SQL.
+            settings: Further `name = value` settings for the transaction.
 
         Raises:
             StoreUnavailable: No connection in time, or it broke; a write may or may not have been committed.
@@ -208,7 +212,7 @@ class Pool:
             opened.terminate()
 
     @asynccontextmanager
-    async def _connection(self, timeout: float, *, read_only: bool) -> AsyncIterator[Connection]:
+    async def _connection(self, timeout: float, *, read_only: bool) -> AsyncIterator[DriverConnection]:
         # Who waits in vain behind others has learnt nothing of the database. Taken for an outage, a burst of questions
         # would turn away every other one, and hold up what is delivered.
         waits = read_only and self._claims >= self._max_size
@@ -262,7 +266,7 @@ class Pool:
             return self._opened
 
 
-async def _check_connection(connection: Connection) -> None:
+async def _check_connection(connection: DriverConnection) -> None:
     settings: Any = connection.get_settings()
     if settings.standard_conforming_strings != "on":
         raise ConfigurationError(
@@ -271,11 +275,11 @@ async def _check_connection(connection: Connection) -> None:
         )
 
 
-async def _nothing_to_reset(connection: Connection) -> None:
+async def _nothing_to_reset(connection: DriverConnection) -> None:
     """Spare the usual RESET ALL round trip: every setting of ours ends with its transaction."""
 
 
-async def _roll_back(connection: Connection) -> None:
+async def _roll_back(connection: DriverConnection) -> None:
     """End a failed transaction within a bounded time, or else the connection with it. Runs on when cancelled."""
     with anyio.move_on_after(ROLLBACK_SECONDS, shield=True):
         try:

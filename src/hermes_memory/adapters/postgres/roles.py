@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 import asyncpg
 
-from hermes_memory.adapters.postgres.context import literal
-from hermes_memory.domain.errors import ConfigurationError, InvalidInput
+from hermes_memory.adapters.postgres.statements import composed, identifier, literal
+from hermes_memory.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 OWNER: Final = "hermes_memory_owner"
 READONLY: Final = "hermes_memory_readonly"
@@ -33,17 +33,6 @@ select r.rolname = session_user as is_admin, r.rolsuper or r.rolbypassrls as loo
  where r.rolname = $1 and owner.rolname = $2"""
 
 MAY_ACT_AS: Final[LiteralString] = "select pg_has_role(current_user, $1::name, $2)"
-
-
-def identifier(name: str) -> str:
-    """Quote a name as an SQL identifier.
-
-    Raises:
-        InvalidInput: The name is empty or holds a NUL.
-    """
-    if not name or "\0" in name:
-        raise InvalidInput("the name of a role cannot be empty or hold a NUL character", field="runtime_role")
-    return '"' + name.replace('"', '""') + '"'
 
 
 async def ensure_roles(
@@ -67,7 +56,10 @@ async def ensure_roles(
         )
     if runtime_password is not None:
         verifier = literal(scram_verifier(runtime_password))
-        await connection.execute(f"alter role {identifier(runtime_role)} login password {verifier}")
+        login = composed(
+            "alter role {role} login password {verifier}", role=identifier(runtime_role), verifier=verifier
+        )
+        await connection.execute(login)
     await _join_owner(connection, server_version)
 
 
@@ -85,12 +77,12 @@ def scram_verifier(password: str) -> str:
     return f"SCRAM-SHA-256${SCRAM_ITERATIONS}:{encoded[0]}${encoded[1]}:{encoded[2]}"
 
 
-async def _create_role(connection: Connection, name: str, login: str) -> None:
+async def _create_role(connection: Connection, name: str, login: LiteralString) -> None:
     if await connection.fetchval("select exists (select from pg_roles where rolname = $1)", name):
         return
     try:
         async with connection.transaction():
-            await connection.execute(f"create role {identifier(name)} {login}")
+            await connection.execute(composed("create role {role} " + login, role=identifier(name)))
     except (asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
         pass  # somebody made it just now
 
@@ -98,4 +90,4 @@ async def _create_role(connection: Connection, name: str, login: str) -> None:
 async def _join_owner(connection: Connection, server_version: int) -> None:
     option = "SET" if server_version >= _SET_OPTION_VERSION else "MEMBER"
     if not await connection.fetchval(MAY_ACT_AS, OWNER, option):
-        await connection.execute(f"grant {identifier(OWNER)} to current_user")
+        await connection.execute(composed("grant {owner} to current_user", owner=identifier(OWNER)))

@@ -13,7 +13,7 @@ from hermes_memory.domain.model import Json
 from hermes_memory.ports.maintenance import Step
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 Place: TypeAlias = tuple[int, str]
 """A generation, and the kind of rows."""

@@ -12,7 +12,7 @@ from hermes_memory.domain.model import Json
 from hermes_memory.ports.maintenance import Step
 
 if TYPE_CHECKING:
-    from hermes_memory.adapters.postgres.pool import Connection
+    from hermes_memory.adapters.postgres.statements import Connection
 
 ROWS_READ_AT_ONCE: Final = 20_000
 """Rows that a step looks through where most of them stay."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from hermes_memory.adapters.postgres.statements import Statement, composed
 from hermes_memory.domain.model import AllScope, Scope, SessionScope, SubjectScope
 
 EXACT_ROWS: Final = 8_000
@@ -63,11 +64,11 @@ class Walk:
     goes_on: bool
 
     @property
-    def settings(self) -> tuple[str, ...]:
+    def settings(self) -> tuple[Statement, ...]:
         """The settings that lead to it. A sort would lead past the graph, and so would a plan for any limit."""
         return (
-            f"hnsw.iterative_scan = {'relaxed_order' if self.goes_on else 'off'}",
-            f"hnsw.ef_search = {self.width:d}",
+            "hnsw.iterative_scan = relaxed_order" if self.goes_on else "hnsw.iterative_scan = off",
+            composed("hnsw.ef_search = {width}", width=self.width),
             "enable_sort = off",
             "plan_cache_mode = force_custom_plan",
         )
