@@ -9,6 +9,7 @@ from tests.support.growth import grows_linearly, on_repeated
 from tests.support.tables import for_each
 
 from hermes_memory.domain.redaction import Redacted, may_hold_secret, redact, redact_value
+from hermes_memory.domain.secret_spelling import bared
 
 HEX40 = "3f2a9c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b"
 MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7"
@@ -332,7 +333,62 @@ def test_a_name_written_in_letters_that_look_alike_is_still_the_name_of_a_secret
     assert may_hold_secret(text)
 
 
+HIDDEN = [
+    "\u200b", "\xad", "\u2060", "\ufeff", "\u202e", "\x1b", "\ufe0f", "\U000e0041", "<wbr>", "<WBR>",
+    "\u200b<wbr>\u200d",
+]  # fmt: skip
+CUT = [
+    "‹AKIAIOSFO|DNN7EXAMPLE›", f"‹ghp_abcdefghij|{MIXED}›", f"‹ghp_{MIXED}|{MIXED}›",
+    "‹eyJhbGciOi|JIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J›",
+    "postgres:|//bob:‹hunter2›@db/x", "Bearer ‹abc123def|456ghi789›", "api_|key: ‹abc123def456›",
+    "‹-----BEGIN RSA PRIVATE| KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----›",
+    "‹-----BEGIN RSA PRIVATE KEY-----\nMIIE\nMI|IE\nMIIE\n-----END RSA PRIVATE KEY-----›",
+]  # fmt: skip
+ESCAPED = [
+    r"‹ghp\_abcdefghij" + f"{MIXED}›",
+    r"‹sk\-ant\-api03\-" + f"{MIXED}›",
+    rf"‹SG\.{MIXED}\.{MIXED}›",
+    r"https:\/\/bob:‹hunter2›@db\/x",
+    r"https\:\/\/bob\:‹hunter2›@db/x",
+    r"api\_key: ‹abc123def456›",
+]
+
+
+@for_each("marked", [*(cut.replace("|", hidden) for cut in CUT for hidden in HIDDEN), *ESCAPED])
+def test_a_secret_is_taken_out_whatever_unseen_is_in_it(marked: str) -> None:
+    before, secret, after = parted(marked)
+    other = "the 👩\u200d💻 keeps C:\\_new<wbr>folder\n"
+    result = redact(f"{other}see {before}{secret}{after} there\n{other}")
+
+    assert result.text == f"{other}see {bared(before)}[redacted:{min(result.kinds)}]{bared(after)} there\n{other}"
+    assert result.count == 1
+    assert redact(result.text) == Redacted(text=result.text)
+    assert may_hold_secret(f"{before}{secret}{after}")
+
+
+@for_each(
+    "text",
+    [
+        r"C:\_new\.venv", "a<wbr>b <w<wbr>br>", "ghp_\u200b is how they begin", "👩\u200d💻 ❤\ufe0f می\u200cخواهم",
+        r"\\_\-\.",
+        r"re.compile(r'\/\/[^:]+:\w+@')", "pass\xadword policy", "\u200b\u200b", r"sk\-learn\_contrib",
+    ],
+)  # fmt: skip
+def test_what_is_unseen_stays_where_it_hides_no_secret(text: str) -> None:
+    assert redact(text) == Redacted(text=text)
+    assert bared(bared(text)) == bared(text)
+
+    marked = redact(f"{text}\npassword: hunter2")
+    assert marked.text == f"{text}\npassword: [redacted:password]"
+
+
+def test_a_blank_that_nobody_sees_parts_a_name_from_a_secret_all_the_same() -> None:
+    assert redact("the password is\u200bhunter2").text == "the password is\u200b[redacted:password]"
+    assert redact_value(r"api\_key", "abcdef0123").count == 1
+
+
 PIECES = [
+    *HIDDEN, *ESCAPED, *CUT, "\\", "<", "w", "br>",
     *(text for text, _ in ODD_NAMES), *ODD_LOOK_ALIKES, *LINES_BELOW, *LINES_BELOW_LOOK_ALIKES, *CONNECTIONS,
     *ADDRESSES, "\n", " ",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from hermes_memory.domain.assigned_secrets import assigns_a_secret, folded, name
 from hermes_memory.domain.private_keys import may_hold_key, without_private_keys
 from hermes_memory.domain.secret_lines import SPANNING, ContextShape
 from hermes_memory.domain.secret_names import MARKED_WITHIN, PLACEHOLDER
-from hermes_memory.domain.secret_spelling import plainly_named
+from hermes_memory.domain.secret_spelling import bared, plainly_named
 from hermes_memory.domain.secret_tokens import TokenShape, suspected_tokens
 
 _NONE: Final[Mapping[str, int]] = MappingProxyType({})
@@ -63,7 +63,8 @@ def redact(text: str) -> Redacted:
     """Take the secrets out of a text. Redacting the result again changes nothing.
 
     Works line by line, in time linear in the length of the text; some shapes may span lines, as a private key does. The
-    name of a secret that is written in characters that only look like its own comes out in plain ones.
+    name of a secret that is written in characters that only look like its own comes out in plain ones, and a line with
+    a secret that something unseen is in comes out without what is unseen.
 
     >>> redact("export PGPASSWORD=hunter2").text
     'export PGPASSWORD=[redacted:password]'
@@ -71,11 +72,20 @@ def redact(text: str) -> Redacted:
     0
     """
     found: Counter[str] = Counter()
-    clean = _redact(text, found)
-    named = plainly_named(clean)
-    if named != clean:
+    clean = whole = _redact(text, found)
+    bare = bared(text)
+    if bare != text:
+        # Of a secret that is cut in two the first half may have been found: what differs is what was hidden.
+        found_bare: Counter[str] = Counter()
+        whole = _redact(bare, found_bare)
+        if found_bare.total() >= found.total() and whole != bared(clean):
+            # What is unseen may also have parted a name from its value, in a line that is kept.
+            found = found_bare
+            clean = _redact(_lines_kept(clean, whole), found)
+    plain = plainly_named(bared(clean))
+    if plain not in {clean, whole}:
         before = found.total()
-        again = _redact(named, found)
+        again = _redact(plain, found)
         clean = again if found.total() > before else clean
     return Redacted(text=clean, counts=dict(found)) if found else Redacted(text=text)
 
@@ -88,8 +98,8 @@ def may_hold_secret(text: str) -> bool:
     """
     if _is_suspect(text):
         return True
-    named = plainly_named(text)
-    return named != text and _is_suspect(named)
+    plain = plainly_named(bared(text))
+    return plain != text and _is_suspect(plain)
 
 
 def redact_value(name: str, value: str) -> Redacted:
@@ -98,8 +108,23 @@ def redact_value(name: str, value: str) -> Redacted:
     >>> redact_value("db_password", "correct horse").text, redact_value("colour", "correct horse").text
     ('[redacted:password]', 'correct horse')
     """
-    kind = named_secret(plainly_named(name), value)
+    kind = named_secret(plainly_named(bared(name)), value)
     return redact(value) if kind is None else Redacted(text=f"[redacted:{kind}]", counts={kind: 1})
+
+
+def _lines_kept(text: str, bare: str) -> str:
+    """Return a bare text with the lines of the other, where these are no more than bared in it.
+
+    A key that spans lines leaves fewer of them: those behind it are the same counted from the end.
+    """
+    lines, others = text.splitlines(keepends=True), bare.splitlines(keepends=True)
+    fewer = len(lines) - len(others)
+    if fewer < 0:
+        return bare
+    kept: list[str] = []
+    for other, *candidates in zip(others, lines, lines[fewer:], strict=False):
+        kept.append(next((line for line in candidates if bared(line) == other), other))
+    return "".join(kept)
 
 
 def _redact(text: str, found: Counter[str]) -> str:

@@ -1,4 +1,4 @@
-"""Names of secrets that are written in characters which only look like their own."""
+"""Secrets with something within that nobody sees, and their names in characters that only look like their own."""
 
 from __future__ import annotations
 
@@ -23,6 +23,28 @@ _NAME: Final = re.compile(
     rf"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-])[A-Za-z0-9_-]{{0,48}}(?:{_IN_LATIN}|pass|passcode|bearer|cookie|{KEYS})",
     re.IGNORECASE,
 )
+
+_BREAK: Final = re.compile(r"(?<!<)(?<!<w)(?<!<wb)(?<!<wbr)<wbr>", re.IGNORECASE)
+"""Where HTML may break a word; behind the beginning of another, taking it out would leave one."""
+_ESCAPE: Final = re.compile(r"(?<!\\)\\++(?=[_./:=+~-])")
+"""Before what Markdown, JSON or a file of properties may escape, and a token or an address has in it."""
+_SELECTOR: Final = re.compile("[\ufe0e\ufe0f]")
+"""Tells how the sign before it is drawn, which of a letter is never seen."""
+
+
+def bared(text: str) -> str:
+    r"""Return a text without what hides a secret in it and is not shown: invisible characters, escapes, word breaks.
+
+    Doing so again changes nothing.
+
+    >>> bared("AKIA\u200bIOSFODNN7<wbr>EXAMPLE"), bared(r"ghp\_abc"), bared(r"C:\new")
+    ('AKIAIOSFODNN7EXAMPLE', 'ghp_abc', 'C:\\new')
+    """
+    if not (text.isascii() and text.replace("\n", "").isprintable()):
+        text = _SELECTOR.sub("", without_invisible(text))
+    if "<" in text:
+        text = _BREAK.sub("", text)
+    return _ESCAPE.sub("", text) if "\\" in text else text
 
 
 def plainly_named(text: str) -> str:
