@@ -112,6 +112,12 @@ ISSUED = {
     "age": f"AGE-SECRET-KEY-1{MIX[:40].upper()}",
     "PostHog": f"phx_{MIX[:40]}",
     "ReadMe": f"rdme_{HEX[:60]}",
+    "Pinecone": f"pcsk_5aBc_{MIX[:60]}",
+    "Together": f"tgp_v1_{MIX[:43]}",
+    "E2B": f"e2b_{HEX[:40]}",
+    "ElevenLabs": f"sk_{HEX[:48]}",
+    "Vercel, of a blob": f"vercel_blob_rw_{MIX[10:26]}_{MIX[:30]}",
+    "Matrix": "syt_Ym9i_abcdefghijKLMNOPQRST_1aB2cD",
     "a wallet": f"xprv{MIX[:80]}{MIX[:27]}",
     "a private key in base64": "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo=",
 }
@@ -191,6 +197,27 @@ SURROUNDED = [
     "Passwort für den Server: ‹Sommer2024!x›",
     "the password for bob@db.example.com = ‹hunter2›",
     "I set the root password to ‹hunter2› yesterday",
+    # What tells of a name and its value: quotes of print, cells of a table, lines of a login, a command of a build.
+    "“password”: “‹hunter2›”",
+    "„Passwort“: „‹hunter 2›“",
+    "‘password’: ‘‹hunter2›’",
+    "«пароль»: «‹hunter2›»",
+    "« mot de passe » : « ‹hunter2›»",
+    "| password | ‹hunter2› |",
+    "|Password|‹hunter2›|",
+    "| **wifi password** | `‹hunter2›` | office |",
+    "| user | bob |\n| password | ‹hunter2› |",
+    f"| api key | ‹{HEX[:32]}› |",
+    "<tr><td>Password</td><td>‹hunter2›</td></tr>",
+    '<th>DB Password:</th>\n  <td class="x"><code>‹hunter2›</code></td>',
+    "<dt>Passwort</dt><dd>‹hunter2›</dd>",
+    f"<td>API token</td><td>‹{HEX[:32]}›</td>",
+    "user: bob\npass: ‹hunter›",
+    "- **Login:** bob\n- **Pass:** ‹sunflower›",
+    "login: bob\r\npassword ‹hunter2›",
+    "ENV PGPASSWORD ‹hunter2›",
+    "ENV API_TOKEN ‹abcdef12›",
+    f"SSWS ‹00{MIX[:40]}›",
     "密码是‹hunter2›",
     "パスワードは‹hunter2›です",
     "비밀번호는 ‹hunter2›",
@@ -295,6 +322,18 @@ LOOK_ALIKES = [
     "Password for the demo: ask Ana",
     "git checkout feature/task-sk-roadmap-for-the-next-quarter",
     "密码是保密的",
+    # A table's headings, types and rules; counts of a test; an environment in prose.
+    "| password | user |\n|---|---|\n| x | y1 |",
+    "| password | varchar2 | varchar(255) |",
+    "| password | string | at least 8 |",
+    "| password | SHA256 | OAuth2 |",
+    "|password|user|host1|",
+    "| api key | customer_id_2024_primary |",
+    "<td>Password</td><td>User</td><td>host1</td>",
+    "user: bob\npass: 12\nfail: 3",
+    "user: bob\npassword policy2 is new",
+    "in the env password policy12 holds",
+    "the “password” is “secret” to all",
 ]
 
 
@@ -338,6 +377,9 @@ NAMES = [
     "dp.audit.log_of_every_change_made",
     "SG.UserInterfaceControls.ConfigurationManager",
     "pypi-Agent-publishing-guide-for-teams",
+    "pcsk_of_the_panel_that_no_user_sees",
+    "tgp_v1_of_the_protocol_that_no_client_speaks",
+    "vercel_blob_rw_permissions_of_the_project",
 ]
 
 
@@ -488,6 +530,7 @@ def _work(read: Callable[[str], object], unit: str) -> Callable[[int], Callable[
         "a-", "_ghp_", "name: token\n", "key=token,", "private-lines: 2\nab\n", "password for a ",
         "set the password to ",
         "密码是", "password**:**", "pw", "pw=1e", "password:*", "curl a&b -u ", "curl --user a:", "--proxy-user a:",
+        "| a a password |", "|password|a1", "<td>password</td>", "user: a\n", "« »", "\\", "ghp_\u200b",
         "name: password value: ", "key=token,value=1", "xoxo-1-", "fm2_a", "glrt-", "tfp_a1", "github_pat_", "sk_test_",
     ],
 )  # fmt: skip

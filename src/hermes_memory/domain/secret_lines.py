@@ -195,7 +195,48 @@ _JWK: Final = context(
     r"\"(?:d|k|p|q|dp|dq|qi)\"\s{0,4}:\s{0,4}\"(?P<secret>[\w-]{20,4096})\"",
     re.NOFLAG,
 )
+_CELL: Final = (
+    r"(?!(?i:sha|md5|o?auth|base64|bcrypt|argon|scrypt|utf|ascii|aes|v[0-9]|1password|iso|rfc|[~./$]"
+    r"|(?:n?var)?char|n?text|u?int|float|string))"
+    r"(?=[^\s|<>]{0,64}[0-9])(?=[^\s|<>]{0,64}[^\W\d_])[^\s|<>\"'`(){}\[\]]{5,256}"
+)
+"""The value in a cell of a table: a word with a letter and a digit in it, as the heading of a column is not."""
+
+
+def _cells(kind: str, literals: str, name: str, value: str) -> tuple[ContextShape, ...]:
+    """Return the shapes of a name in one cell of a table and its value in the next, in Markdown and in HTML."""
+    named = rf"(?:[\w.-]{{1,40}}[ \t]{{1,2}}){{0,2}}?[\w-]{{0,40}}?(?:{name})"
+    return (
+        context(
+            kind,
+            literals,
+            rf"(?<![^|{LINE_ENDS}])[ \t]{{0,16}}[*_`]{{0,3}}{named}[*_`:]{{0,4}}"
+            rf"[ \t]{{0,16}}\|[ \t]{{0,16}}[*_`]{{0,3}}(?P<secret>{value})"
+            rf"[*_`]{{0,3}}[ \t]{{0,16}}(?=\||(?![^{LINE_ENDS}]))",
+        ),
+        context(
+            kind,
+            "</td> </th> </dt>",
+            rf"<(?:t[dh]|dt)(?:\s[^<>]{{0,128}})?>\s{{0,16}}(?:<\w{{1,8}}>)?{named}:?(?:</\w{{1,8}}>\s{{0,16}}){{1,2}}"
+            rf"<(?:td|dd)(?:\s[^<>]{{0,128}})?>\s{{0,16}}(?:<\w{{1,8}}>)?(?P<secret>{value})(?=\s{{0,16}}</)",
+        ),
+    )
+
+
+_LOGIN: Final = context(
+    "password",
+    "pass",
+    rf"{FIRST}[-*>#•]{{0,3}}[ \t]{{0,4}}\*{{0,3}}"
+    r"(?:user(?:[ \t_-]?name)?|login|e-?mail|benutzer(?:name)?|usu[aá]rio|identifiant|логин)"
+    r"\*{0,3}[ \t]{0,4}[:=]\*{0,3}[ \t]{0,4}[\w.@+-]{1,128}[ \t]{0,8}\r?\n[ \t]{0,16}[-*>#•]{0,3}[ \t]{0,4}\*{0,3}"
+    r"(?:pass[ \t]{0,4}:\*{0,3}[ \t]{1,4}(?!\S{0,256}?\[redacted:)"
+    r"(?P<passed>(?!(?:pass|fail|skip|yes|no|ok|true|false|none|[0-9]{1,5})(?!\w))[^\s\"'<>]{3,256})"
+    rf"|password[ \t]{{1,4}}(?P<secret>{SPOKEN_VALUE}))[ \t]{{0,8}}(?![^{LINE_ENDS}])",
+)
+"""Who it is on one line, and what proves it on the next."""
 SPANNING: Final = (
-    *(_NETRC, _PAIR, _PUTTY, _PASSWORD_BELOW, _KEY_BELOW, _CURL, _COMMAND, _PIPED, _SEED, _CODES, _AWS, _JWK),
+    *_cells("password", SPOKEN_OF, ACCESS, _CELL),
+    *_cells("secret", "key token secret", rf"(?:{KEYS})(?:(?<=key)|(?<=token)|(?<=secret))", SPOKEN_KEY),
+    *(_LOGIN, _NETRC, _PAIR, _PUTTY, _PASSWORD_BELOW, _KEY_BELOW, _CURL, _COMMAND, _PIPED, _SEED, _CODES, _AWS, _JWK),
 )
 """The surroundings that may span lines."""

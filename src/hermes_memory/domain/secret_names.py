@@ -47,7 +47,7 @@ BLANKS: Final = f" \t{_UNUSUAL_BLANKS}"
 """What parts words within a line: some of it is not seen."""
 BLANK: Final = f"[{BLANKS}]"
 """The pattern of one of them."""
-NAME_TAIL: Final = " \t0123456789_\"'`*]\\!" + _UNUSUAL_BLANKS
+NAME_TAIL: Final = " \t0123456789_\"'`“”„»«’*]\\!" + _UNUSUAL_BLANKS
 """What may stand between such a name and its sign."""
 LONGEST_ENDING: Final = 64
 """Characters before a sign in which the end of a name with its tail is looked for."""
@@ -57,6 +57,7 @@ _LITERAL: Final = r"[bfrnu@$]{0,2}(?:\"\"(?=\")|''(?='))?(?=\\?[\"'`])"
 _VALUE: Final = (
     rf"(?:{_LITERAL})?"
     r"(?:\\?\"(?P<double>[^\"\\\n]{1,4096})\\?\"|\\?'(?P<single>[^'\\\n]{1,4096})\\?'|`(?P<tick>[^`\n]{1,4096})`"
+    rf"|[“„”](?P<curly>[^“”„\n]{{1,4096}})[”“]|[«»]{BLANK}?(?P<angled>[^«»\n]{{1,4096}})[»«]|‘(?P<high>[^‘’\n]{{1,4096}})’"
     r"|\\?[\"'](?P<open>[^\s\"'\\)\]},.;:+%][^\s\"'\\]{0,4095})"
     r"|(?P<bare>(?![bfrnu@$]{1,2}\\?[\"'])[^\s\"'`,;&<>\\][^\s\"',;&<>]{0,4095}))"
 )
@@ -65,7 +66,7 @@ _TYPE: Final = (
 )
 """What the name of a literal is declared to be."""
 ASSIGNMENT: Final = re.compile(
-    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`]\]?)?\*{{0,3}}"
+    rf"(?:(?P<password>{_ASSIGNED})|(?P<key>{KEYS}))[0-9_]{{0,3}}\\?(?:[\"'`”“’]\]?|{BLANK}?[»«])?\*{{0,3}}"
     rf"(?P<sign>(?:{BLANK}{{0,4}}:{BLANK}{{0,4}}{_TYPE}|(?<=[a-z])\x20string){BLANK}{{0,4}}={BLANK}{{0,4}}(?={_LITERAL})"
     rf"|{BLANK}{{0,8}}(?:=>|:=|!={{1,2}}){BLANK}{{0,8}}|{BLANK}{{1,8}}[=＝]{{1,3}}{BLANK}{{1,8}}"
     rf"|{BLANK}{{0,8}}[=＝]{{1,3}}(?![{BLANKS}=])"

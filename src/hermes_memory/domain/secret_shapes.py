@@ -74,8 +74,9 @@ CONTEXTS: Final = (
     ),
     context(
         "authorization",
-        "bearer basic",
-        r"(?<![\w-])(?:bearer[ \t]{1,4}(?P<bearer>(?=[^\s0-9]{0,256}[0-9])[\w.~+/=-]{8,16384})"
+        "bearer basic ssws",
+        r"(?<![\w-])(?:ssws[ \t]{1,4}(?P<ssws>00[\w-]{38,64})"
+        r"|bearer[ \t]{1,4}(?P<bearer>(?=[^\s0-9]{0,256}[0-9])[\w.~+/=-]{8,16384})"
         r"|basic[ \t]{1,4}(?P<basic>[A-Za-z0-9+/]{8,1024}={1,2}))",
     ),
     context(
@@ -181,8 +182,8 @@ CONTEXTS: Final = (
     # A variable that is set without a sign.
     context(
         "secret",
-        "set",
-        r"(?<![\w-])(?:set[ \t]{1,4}-[a-zA-Z]{1,4}|setx|setenv|config(?:ure)?[ \t]set)[ \t]{1,4}"
+        "set env",
+        r"(?<![\w-])(?:set[ \t]{1,4}-[a-zA-Z]{1,4}|setx|setenv|(?-i:ENV)|config(?:ure)?[ \t]set)[ \t]{1,4}"
         r"[\w./:-]{0,80}?(?:pass|password|passwd|pwd|token|secret|_key)[ \t]{1,4}[\"']?(?P<secret>[^\s\"'$]{6,512})",
     ),
     # A value with blanks in it, between the signs of a connection string.
@@ -198,7 +199,7 @@ CONTEXTS: Final = (
 
 _HINTS: Final = (
     *("pass", "pwd", "kennwort", "senha", "heslo", "wachtwoord", "adgangskode", "salasana"),
-    *("bearer", "phrase", "mnemonic", "words", "clave", "contrasena", "mdp"),
+    *("bearer", "ssws", "phrase", "mnemonic", "words", "clave", "contrasena", "mdp"),
 )
 _HINTS_BY_MARK: Final = (
     (":", ("auth", "43", ":*:", "value", "private-lines", "recovery", "backup", '"kty"', "docker", "zugangsdaten")),
@@ -208,9 +209,11 @@ _HINTS_BY_MARK: Final = (
     *KEY_SAID,
     ("-", ("--", "-u", "curl", "mysql", "redis", "docker", "mongo", "zip", "ldap", "sudo")),
     ("set", ("token", "secret", "_key")),
+    ("env", ("token", "secret", "_key")),
     ("'", ("identified",)),
     ("/", ("hook", "with/key", "open-apis")),
     ("=", ("auth", "value", "cookie", "sig", "key=", "code=", "basic")),
+    ("|", ("key", "token", "secret")),
     ("@", ("://", "thin:", "proxy", "postgres", "mysql", "mariadb", "redis", "amqp", "mongodb")),
     ("<", ("</",)),
 )
