@@ -334,6 +334,8 @@ LOOK_ALIKES = [
     "user: bob\npassword policy2 is new",
     "in the env password policy12 holds",
     "the “password” is “secret” to all",
+    "the “password”: it’s gone, c’est fini",
+    "my password: it’s fine",
 ]
 
 

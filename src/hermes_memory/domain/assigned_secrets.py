@@ -219,8 +219,8 @@ def _is_prose(value: str, match: re.Match[str]) -> bool:
 
 
 def _classes(value: str) -> set[str]:
-    """Name the classes of characters in a value; a capital at its start is spelling, not a class."""
+    """Name the classes of characters in a value; a capital at its start or an apostrophe is spelling, not a class."""
     return {
         "digit" if char.isdigit() else "letter" if char.isalpha() and not char.isupper() else "other"
-        for char in value[1:]
+        for char in value[1:].replace("’", "")
     }
