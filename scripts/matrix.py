@@ -32,6 +32,8 @@ LAYERS: Final = {
 }
 DEFAULT: Final = {"postgres": ("15", "16", "17"), "python": ("3.11", "3.12", "3.13")}
 DSN_VARIABLE: Final = "HERMES_MEMORY_TEST_DSN"
+CLIENTS_VARIABLE: Final = "HERMES_MEMORY_TEST_CLIENTS"
+"""Where the client programs of the server's version are."""
 _COUNTS: Final = re.compile(r"^=* ?((?:\d+ \w+(?:, )?)+) in .*$", re.MULTILINE)
 
 
@@ -57,7 +59,9 @@ class Bench:
 def on_postgres(version: str) -> Iterator[Bench]:
     """Give this Python a server of a major version."""
     with served(int(version)) as server:
-        yield Bench(server.name, Path(sys.executable), {DSN_VARIABLE: server.dsn})
+        yield Bench(
+            server.name, Path(sys.executable), {DSN_VARIABLE: server.dsn, CLIENTS_VARIABLE: str(server.clients)}
+        )
 
 
 def on_python(version: str) -> AbstractContextManager[Bench]:

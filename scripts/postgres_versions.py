@@ -29,6 +29,7 @@ OPTIONS: Final = (
     *("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"),
     *("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "jit=off"),
 )
+CLIENTS: Final = ("createdb", "pg_dump", "pg_dumpall", "pg_restore", "psql")
 DATA: Final = "var/data"
 ACCOUNT: Final = "nobody"
 ACCOUNT_GROUP: Final = "nogroup"
@@ -47,10 +48,12 @@ class Server:
     Attributes:
         name: Its version and that of its pgvector.
         dsn: For the superuser, who needs no password.
+        clients: Directory of the client programs of its version, which run from anywhere.
     """
 
     name: str
     dsn: str
+    clients: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +105,27 @@ def served(major: int) -> Iterator[Server]:
         yield Server(
             f"PostgreSQL {version}, pgvector {vector.partition(chr(39))[0]}",
             f"postgresql://postgres@127.0.0.1:{port}/postgres",
+            _clients(programs),
         )
     finally:
         _stop(programs, place)
         shutil.rmtree(data)
+
+
+def _clients(programs: Programs) -> Path:
+    """Return a directory of the client programs; those of another root start by the linker and libraries of that."""
+    if programs.root == Path("/"):
+        return Path(programs.bin)
+    clients, inner = programs.folder / "clients", programs.root / programs.bin.lstrip("/")
+    clients.mkdir(exist_ok=True)
+    linker = next((programs.root / "lib64").glob("ld-linux*"))
+    library = next((programs.root / "usr/lib").glob("*-linux-gnu"))
+    for name in CLIENTS:
+        # The name it is called by, because pg_dumpall looks for pg_dump beside itself.
+        command = f'exec {linker} --argv0 "$0" --library-path {library} {inner / name} "$@"'
+        (clients / name).write_text(f"#!/bin/sh\n{command}\n")
+        (clients / name).chmod(0o755)
+    return clients
 
 
 def _folder(major: int) -> Path:

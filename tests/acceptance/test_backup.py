@@ -25,6 +25,8 @@ from tests.support.postgres_store import Installation
 
 PAGE: Final = "how-to/back-up-and-restore.md"
 SECONDS: Final = 200
+CLIENTS: Final = Path(os.environ.get("HERMES_MEMORY_TEST_CLIENTS", ""))
+"""The matrix of versions names the client programs of its server. Tests themselves find none of these variables set."""
 COLUMNS: Final = """
 select c.relname as table from pg_class c
  where c.relnamespace = 'hermes_memory'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1"""
@@ -32,10 +34,10 @@ VERSION: Final = re.compile(r"\b(\d+)\.\d+")
 
 
 def programs_for(major: int) -> Path:
-    """Return the directory of a pg_dump of the server's version: the embedded server's own, or the system's."""
+    """Return the directory of a pg_dump of the server's version: what is named, the embedded server's, the system's."""
     ours = find_binaries().root / "bin"
     theirs = Path(shutil.which("pg_dump") or "/usr/bin/pg_dump").resolve().parent
-    for folder in (ours, theirs, Path(f"/usr/lib/postgresql/{major}/bin")):
+    for folder in (CLIENTS, ours, theirs, Path(f"/usr/lib/postgresql/{major}/bin")):
         if (folder / "pg_dump").exists():
             told = subprocess.run([folder / "pg_dump", "--version"], capture_output=True, text=True, check=True).stdout
             if (found := VERSION.search(told)) and int(found[1]) == major:
