@@ -26,6 +26,7 @@ from sybil.document import PythonDocStringDocument
 from hermes_memory.adapters.embedded_postgres import EmbeddedPostgres
 from hermes_memory.cli.exits import DONE, WORK_REMAINS
 from tests.support.embedded import end_processes, query
+from tests.support.waits import tell_waits
 
 if TYPE_CHECKING:
     from hermes_memory import Memory
@@ -110,7 +111,13 @@ class DocumentationHome:
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Run a coroutine on the loop that the memory belongs to."""
         assert self._loop
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(EXAMPLE_SECONDS)
+        example = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return example.result(EXAMPLE_SECONDS)
+        except TimeoutError:
+            if example.done():  # the example's own
+                raise
+            pytest.fail(f"after {EXAMPLE_SECONDS:.0f} s the example still waits:\n{tell_waits(self._loop)}")
 
     def _start(self) -> None:
         opened = threading.Event()
