@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from hermes_memory import Memory
 
 EXAMPLE_SECONDS: Final = 120.0
-PATIENT: Final = {"CONNECT_TIMEOUT": 30, "COMMAND_TIMEOUT": 60, "TOOL_TIMEOUT": 60, "EMBED_READ_TIMEOUT": 20}
-"""Deadlines that a busy machine keeps, in seconds."""
+PATIENT: Final = {"CONNECT_TIMEOUT": 30, "COMMAND_TIMEOUT": 30, "TOOL_TIMEOUT": 60, "EMBED_READ_TIMEOUT": 20}
+"""Deadlines that a busy machine keeps, in seconds. A write gives up after three commands: before its example does."""
 COMMAND: Final = "hermes-memory"
 PREFIX: Final = "HERMES_MEMORY_"
 SETTINGS: Final = ("hermes-memory.json", ".env")

@@ -143,7 +143,9 @@ async def test_the_outcomes_of_each_batch_are_told_in_its_order(side: Side) -> N
 async def test_what_is_accepted_while_it_waits_is_delivered_when_the_bell_rings(
     side: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes_memory.application.deliver.POLL_SECONDS", 3_600.0)
+    bell = side.deliverer.doorbell
+    wait = bell.wait
+    monkeypatch.setattr(bell, "wait", lambda _: wait(3_600.0))
     async with side.running() as deliverer:
         await until(lambda: deliverer.leads)
         await anyio.sleep(0.02)
