@@ -324,7 +324,8 @@ async def test_recall_looks_where_it_is_told_to(memory: Memory, desk: View) -> N
     assert len(await found(limit=1)) == 1
     assert await found(floor=1.0) == set()
     assert await found(exclude=frozenset({"launch said"})) == own - {"launch said"}
-    assert await found(window=(SessionId("s1"), datetime(2000, 1, 1, tzinfo=UTC))) == own - {"launch said"}
+    for since in (datetime(2000, 1, 1, tzinfo=UTC), datetime(2000, 1, 1)):
+        assert await found(window=(SessionId("s1"), since)) == own - {"launch said"}
 
 
 async def test_the_profile_lists_entries_most_recently_changed_first(memory: Memory, desk: View) -> None:
@@ -352,6 +353,21 @@ WRONG_CALLS: dict[str, tuple[str, Callable[[View], Awaitable[object]]]] = {
     "a kind in the place of kinds": ("kinds", lambda desk: desk.recall("x", kinds=cast("frozenset[Kind]", "entry"))),
     "no kinds": ("kinds", lambda desk: desk.recall("x", kinds=frozenset())),
     "kinds that are no set": ("kinds", lambda desk: desk.recall("x", kinds=cast("frozenset[Kind]", None))),
+    "a content in the place of contents": (
+        "exclude",
+        lambda desk: desk.recall("x", exclude=cast("frozenset[str]", "x")),
+    ),
+    "contents that are none": ("exclude", lambda desk: desk.recall("x", exclude=cast("frozenset[str]", {1}))),
+    "contents that are no set": ("exclude", lambda desk: desk.recall("x", exclude=cast("frozenset[str]", None))),
+    "a session in the place of a window": (
+        "window",
+        lambda desk: desk.recall("x", window=cast("tuple[SessionId, datetime]", "s1")),
+    ),
+    "a window since no time": (
+        "window",
+        lambda desk: desk.recall("x", window=cast("tuple[SessionId, datetime]", ("s1", "today"))),
+    ),
+    "a window of no session": ("window", lambda desk: desk.recall("x", window=(SessionId(""), datetime.now(UTC)))),
     "a query that is no text": ("query", lambda desk: desk.recall(cast("str", 7))),
     "no time": ("timeout", lambda desk: desk.recall("x", timeout=0)),
     "a profile without a limit": ("limit", lambda desk: desk.profile(limit=0)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from hermes_memory.domain.errors import InvalidInput
@@ -86,6 +86,17 @@ def parse_kinds(values: Iterable[str]) -> frozenset[Kind]:
     if not kinds:
         raise InvalidInput("kinds is a set of Kind.ENTRY, Kind.TURN or both", field="kinds")
     return kinds
+
+
+def parse_contents(values: object) -> frozenset[str]:
+    """Return the set of these contents. A text is no set of them: each of its parts would count as one.
+
+    Raises:
+        InvalidInput: It is no set of texts, nor a list of them.
+    """
+    if isinstance(values, str) or not isinstance(values, Collection) or not all(isinstance(one, str) for one in values):
+        raise InvalidInput("exclude is a set of contents, such as {content}", field="exclude")
+    return frozenset(values)
 
 
 def parse_role(value: str) -> Role:

@@ -8,7 +8,14 @@ from typing import Final
 from uuid import UUID
 
 from hermes_memory.application.answers import RecallRequest, RecallResult
-from hermes_memory.application.arguments import parse_kinds, parse_target, require_floor, require_limit, row_named
+from hermes_memory.application.arguments import (
+    parse_contents,
+    parse_kinds,
+    parse_target,
+    require_floor,
+    require_limit,
+    row_named,
+)
 from hermes_memory.application.preparing import moment
 from hermes_memory.application.view_standpoint import Standpoint
 from hermes_memory.domain.errors import InvalidInput
@@ -46,7 +53,8 @@ class Recalling(Standpoint):
             target: Only entries of this target.
             floor: Fused score below which nothing is returned, from 0 to 1.
             exclude: Contents not to return.
-            window: A session, and the time since when its turns are in view: those are not returned either.
+            window: A session, and the time since when its turns are in view: those are not returned either. A naive
+                time counts as UTC.
             as_of: Answer from the memory as it stood then, by the database's clock; a naive time counts as UTC. What
                 was changed or forgotten since is found as it was, unless it was erased. Of other themes only turns are
                 found: how their durable memories stood is theirs. Such an answer is found by words alone and cannot be
@@ -74,6 +82,7 @@ class Recalling(Standpoint):
             target=parse_target(target) if target is not None else None,
         )
         then = None if as_of is None else moment(as_of)
+        excluded, in_view = parse_contents(exclude), None if window is None else self._in_view(window)
         caller, left = await self._reads.begin(allowed)
         request = RecallRequest(
             caller=caller,
@@ -82,13 +91,19 @@ class Recalling(Standpoint):
             limit=limit,
             timeout=left,
             floor=floor,
-            exclude=exclude,
-            window=None if window is None else (self._session(window[0]).names, window[1]),
+            exclude=excluded,
+            window=in_view,
             unasked=unasked,
         )
         if then is not None:
             return await self._services.past.recall(request, then)
         return await self._services.recall.recall(request)
+
+    def _in_view(self, window: object) -> tuple[frozenset[SessionId], datetime]:
+        match window:
+            case (str(session), datetime() as since) if session:
+                return self._session(SessionId(session)).names, moment(since)
+        raise InvalidInput("a window is a session's id and a time, such as (session, since)", field="window")
 
     async def get(self, row: RowId | UUID, *, timeout: float | None = None) -> Row:
         """Return a memory by id.
