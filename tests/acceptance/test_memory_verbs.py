@@ -180,8 +180,9 @@ def test_what_no_verb_can_do_is_told_before_a_database_is_asked(
         ("history", "--against", "heads.jsonl"): "only `history verify` takes --against",
         ("history", *admin): "only `history verify` takes --admin-dsn",
         ("history", "verify", "--theme", "desk", *admin): "takes no --theme",
+        ("history", "verify", "--theme", "default", *admin): "takes no --theme",
         ("history", "verify", "--subject", PERSON, *admin): "takes no --subject",
-        ("history", "verify", "--limit", "1", *admin): "takes no --limit",
+        ("history", "verify", "--limit", "50", *admin): "takes no --limit",
     }
 
     for words, told in refused.items():

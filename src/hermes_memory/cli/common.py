@@ -169,7 +169,9 @@ def json_option(parser: argparse.ArgumentParser) -> None:
 
 def theme_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that says for whom."""
-    parser.add_argument("--theme", default=HOST_WORKSPACE, help="whose memory; default: %(default)s, the unnamed agent")
+    parser.add_argument(
+        "--theme", default=HOST_WORKSPACE, help=f"whose memory; default: {HOST_WORKSPACE}, the unnamed agent"
+    )
 
 
 def verb_below(

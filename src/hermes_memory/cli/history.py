@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -33,14 +33,7 @@ from hermes_memory.settings import Settings
 from hermes_memory.settings.homes import require_home
 
 VERIFY: Final = "verify"
-UNLESS_GIVEN: Final[Mapping[str, Any]] = {
-    "theme": HOST_WORKSPACE,
-    "subject": None,
-    "limit": 50,
-    "against": None,
-    "admin_dsn": None,
-}
-"""The options that only one use of the verb heeds, and what they are unless they are given."""
+DEFAULT_LIMIT: Final = 50
 
 
 def register(verbs: Any) -> None:
@@ -55,9 +48,8 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--limit",
         type=whole_number(1, 1000),
-        default=UNLESS_GIVEN["limit"],
         metavar="N",
-        help="most changes, 1 to 1,000; default: %(default)s",
+        help=f"most changes, 1 to 1,000; default: {DEFAULT_LIMIT}",
     )
     parser.add_argument(
         "--against",
@@ -67,7 +59,8 @@ def register(verbs: Any) -> None:
         help="verify: heads that were published; may be repeated; default: those of the home",
     )
     parser.add_argument("--admin-dsn", metavar="URL", help="verify: login with the owner's rights")
-    parser.set_defaults(carry_out=carry_out)
+    # So that it is known whether it was given: to verify takes none.
+    parser.set_defaults(carry_out=carry_out, theme=None)
 
 
 def whose_options(parser: argparse.ArgumentParser) -> None:
@@ -100,10 +93,11 @@ def carry_out(given: argparse.Namespace) -> int:
     _require_use(given)
     if verifies:
         return _verify(given, settings)
+    given.theme = given.theme or HOST_WORKSPACE
     caller, entry = caller_of(given, settings), None if given.entry is None else id_named(given.entry)
 
     async def work(memory: Memory) -> Sequence[Change]:
-        return await memory.view_of(caller).history(entry, limit=given.limit)
+        return await memory.view_of(caller).history(entry, limit=given.limit or DEFAULT_LIMIT)
 
     changes = with_memory(settings, work)
     if given.as_json:
@@ -124,7 +118,7 @@ def _require_use(given: argparse.Namespace) -> None:
     """
     verifies = given.entry == VERIFY
     for name in ("theme", "subject", "limit") if verifies else ("against", "admin_dsn"):
-        if getattr(given, name) != UNLESS_GIVEN[name]:
+        if getattr(given, name) is not None:
             why = "`history verify` looks at everything and takes no" if verifies else "only `history verify` takes"
             raise InvalidInput(f"{why} --{name.replace('_', '-')}", field=name)
 
