@@ -271,9 +271,9 @@ def test_texts_are_shown_on_a_terminal_without_their_characters(
 def test_dead_letters_go_back_in_line_under_their_own_ids(spool: SqliteSpool, document: Document) -> None:
     operations = three(spool)
 
-    assert document(DONE, "retry") == {"retried": 1, "dead": 0}
+    assert document(DONE, "retry") == {"retried": 1, "dead": 0, "unknown": []}
     assert [item.operation for item in spool.due(9)] == [operations[0], operations[2]]
-    assert document(DONE, "retry") == {"retried": 0, "dead": 0}
+    assert document(DONE, "retry") == {"retried": 0, "dead": 0, "unknown": []}
 
 
 def test_only_the_named_ones_are_retried_and_one_that_is_not_dead_is_told(
@@ -283,8 +283,13 @@ def test_only_the_named_ones_are_retried_and_one_that_is_not_dead_is_told(
     for operation in ids(*operations):
         spool.bury(operation, "refused")
 
-    assert document(DONE, "retry", str(second.stamp.operation)) == {"retried": 1, "dead": 2}
-    assert document(ERROR, "retry", str(uuid4()), str(first.stamp.operation)) == {"retried": 1, "dead": 1}
+    unknown = str(uuid4())
+    assert document(DONE, "retry", str(second.stamp.operation)) == {"retried": 1, "dead": 2, "unknown": []}
+    assert document(ERROR, "retry", unknown, str(first.stamp.operation)) == {
+        "retried": 1,
+        "dead": 1,
+        "unknown": [unknown],
+    }
     assert f"no dead letter of this spool: {first.stamp.operation}" in run("retry", str(first.stamp.operation))[1]
     assert run("retry", "first")[0] == USAGE
 
@@ -399,12 +404,13 @@ def test_a_purge_spares_what_another_operator_puts_back_in_line_meanwhile(
     assert [kept.id for kept in spool.kept(9)] == ids(*operations)
 
 
-def test_a_purge_of_an_unknown_id_is_told(spool: SqliteSpool, run: Run) -> None:
+def test_a_purge_of_an_unknown_id_is_told(spool: SqliteSpool, run: Run, document: Document) -> None:
     known, unknown = three(spool)[0].stamp.operation, uuid4()
     code, printed = run("purge", str(known), str(unknown))
 
     assert run("purge", "--execute", str(unknown))[0] == code == ERROR
     assert printed.splitlines()[1:] == [f"not in this spool: {unknown}"]
+    assert document(ERROR, "purge", str(known), str(unknown))["unknown"] == [str(unknown)]
     assert spool.status().discarded == 0
 
 

@@ -68,9 +68,9 @@ USES: Final[Mapping[str, Use]] = {
     ),
     "spool status": Use("", "others spool"),
     "spool list": Use("", "items more"),
-    "spool retry": Use("", "dead retried"),
+    "spool retry": Use("", "dead retried unknown"),
     "spool export": Use("{folder}/spool.jsonl", "exported file"),
-    "spool purge": Use("", "executed files files_removed found purged"),
+    "spool purge": Use("", "executed files files_removed found purged unknown"),
     "search": Use("apples --theme fruit --as-of 2026-01-01", "degraded hits trace_id"),
     "profile": Use("--theme Fruit", "entries"),
     "explain": Use(

@@ -144,7 +144,7 @@ def _retry(given: argparse.Namespace) -> int:
         retried = spool.retry_dead(ids or None)
         left = spool.status().dead
     if given.as_json:
-        print_json({"retried": retried, "dead": left})
+        print_json({"retried": retried, "dead": left, "unknown": strange})
     else:
         print(f"{retried} back in line, {counted(left, 'dead letter')} left")
         for line in first_of([f"no dead letter of this spool: {one}" for one in strange]):
@@ -188,6 +188,7 @@ def _purge(given: argparse.Namespace) -> int:
                 "purged": purged,
                 "files": [file.name for file in files],
                 "files_removed": removed,
+                "unknown": strange,
             }
         )
     else:
