@@ -107,8 +107,11 @@ def test_a_database_that_does_not_answer_is_told_apart_from_a_mistake(
 
     assert down.document["exit"] == DOWN
     assert url in (home / ".env").read_text()
-    assert main(["setup", "--yes", "--no-verify", "--set", "prefetch_limit=9", "--admin-dsn", url]) == DOWN
+    failing = ["setup", "--yes", "--no-verify", "--set", "prefetch_limit=9", "--admin-dsn", url]
+    assert main(failing) == DOWN
     assert "kept prefetch_limit in" in capsys.readouterr().out
+    assert main([*failing, "--json"]) == DOWN
+    assert capsys.readouterr().out == ""
 
 
 def test_what_the_environment_outranks_and_what_is_of_no_use_is_said(home: Path) -> None:
