@@ -24,7 +24,9 @@ from hermes_memory.adapters.spool.sqlite_spool import SqliteSpool
 from hermes_memory.bootstrap.opening import open_memory
 from hermes_memory.domain.errors import ConfigurationError, DeadlineExceeded, StoreUnavailable
 from hermes_memory.domain.model import HomeId, Origin, Target
-from hermes_memory.hermes.runtime import Handle, acquire, release
+from hermes_memory.domain.secret_lines import SPANNING, context
+from hermes_memory.domain.secret_shapes import CONTEXTS
+from hermes_memory.hermes.runtime import Handle, Runtime, acquire, release
 from hermes_memory.settings import Settings
 from hermes_memory.testing.making import DESK
 
@@ -245,6 +247,18 @@ def test_what_is_accepted_on_any_thread_is_delivered_without_delay(runtime: InPr
     eventually(lambda: runtime.parts.delivery.applied)
 
     assert runtime.parts.delivery.applied == ["Launch on 3 May"]
+
+
+def test_patterns_are_compiled_where_the_memory_is_opened_and_not_where_a_turn_is_accepted(
+    runtime: InProcessRuntime,
+) -> None:
+    shapes = [*CONTEXTS, *SPANNING]
+    for shape in shapes:
+        vars(shape).pop("pattern", None)
+    Runtime._opening(runtime)
+
+    assert all("pattern" in vars(shape) for shape in shapes)
+    assert "pattern" not in vars(context("secret", "a b", "a|b"))
 
 
 def test_closing_delivers_what_waits_and_ends_the_thread(home: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import islice
 from typing import Final
 
@@ -249,7 +250,11 @@ def _any_of(commands: Iterable[str]) -> str:
     return "|".join(f"{begin}(?:{'|'.join(patterns)})" for begin, patterns in begun.items())
 
 
-_COMMAND: Final = re.compile(_any_of(_COMMANDS))
+@cache
+def _command() -> re.Pattern[str]:
+    """Return the pattern of all commands, compiled when it is first of use: most processes show no memory."""
+    return re.compile(_any_of(_COMMANDS))
+
 
 _ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,16384}={0,2}")
 """What may be a text in base64, in either of its alphabets."""
@@ -273,7 +278,7 @@ def looks_like_instruction(text: str) -> bool:
 
 def _commands(text: str) -> bool:
     folded = fold(without_escapes(text)).casefold()
-    return any(map(_COMMAND.search, _readings(folded)))
+    return any(map(_command().search, _readings(folded)))
 
 
 def _readings(folded: str) -> Iterator[str]:

@@ -8,24 +8,32 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from hermes_memory.domain.secret_names import ACCESS, ACCESS_WORDS, BLANK, BLANKS, KEYS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ContextShape:
     """Secrets in one kind of surroundings.
 
     Attributes:
         kind: Names them in the mark that takes a secret's place.
         literals: In lower case; a text without any of them holds no such surroundings.
-        pattern: The surroundings; its one group that matches is the secret.
+        regex: The surroundings; its one group that matches is the secret.
+        flags: How it is read.
     """
 
     kind: str
     literals: tuple[str, ...]
-    pattern: re.Pattern[str]
+    regex: str
+    flags: re.RegexFlag
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The surroundings, compiled when a text first has one of the literals: most processes read none that has."""
+        return re.compile(self.regex, self.flags)
 
 
 _SPOKEN: Final = (
@@ -54,7 +62,7 @@ def context(
 ) -> ContextShape:
     """Return a shape. Its literals may be words parted by blanks, and a blank of its pattern is any blank."""
     named = tuple(literals.split()) if isinstance(literals, str) else literals
-    return ContextShape(kind=kind, literals=named, pattern=re.compile(pattern.replace(r"[ \t]", BLANK), flags))
+    return ContextShape(kind=kind, literals=named, regex=pattern.replace(r"[ \t]", BLANK), flags=flags)
 
 
 LINE_ENDS: Final = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"

@@ -241,6 +241,12 @@ def _found(kinds: tuple[ContextShape, ...], text: str, folded: str) -> Iterator[
     return (shape for shape in kinds if holds_any(folded, shape.literals) and shape.pattern.search(text))
 
 
+def compile_shapes() -> None:
+    """Compile all surroundings now, so that no text waits for those that it is the first to need."""
+    for shape in (*CONTEXTS, *SPANNING):
+        _ = shape.pattern
+
+
 def hints_at_a_secret(folded: str) -> bool:
     """Tell whether a folded text has a part of what every shape needs: of a literal, and a character beside it."""
     if holds_any(folded, _HINTS):

@@ -16,7 +16,9 @@ from typing import Any, Final, TypeVar
 from hermes_memory.application.memory import Memory
 from hermes_memory.bootstrap.home import LocalHalf, open_local_half
 from hermes_memory.domain.errors import HermesMemoryError
+from hermes_memory.domain.instructions import looks_like_instruction
 from hermes_memory.domain.operations import Operation
+from hermes_memory.domain.secret_shapes import compile_shapes
 from hermes_memory.hermes.loop_thread import LoopThread
 from hermes_memory.settings import Settings
 
@@ -96,6 +98,9 @@ class Runtime:
         # Imported on the loop's thread: the drivers take a while to load, and an agent's start must not wait for them.
         from hermes_memory.bootstrap.opening import open_memory  # noqa: PLC0415
 
+        # Compiled here, too: the first turn that is accepted and the first block that is made need not wait for it.
+        compile_shapes()
+        looks_like_instruction("")
         return open_memory(self.settings, local=self.local, secret=self.secret, wait=0, serves_metrics=True)
 
     def _accepted(self, _operation: Operation) -> None:
