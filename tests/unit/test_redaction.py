@@ -36,6 +36,11 @@ SECRETS = [
     ("postgresql://u:p@ss@h/db", "postgresql://u:[redacted:uri-password]@h/db"),
     ("redis://:hunter2@cache:6379/0", "redis://:[redacted:uri-password]@cache:6379/0"),
     (f"https://ghp_{ALNUM[:36]}@github.com/org", "https://[redacted:github-token]@github.com/org"),
+    ("the api token is abcdefgh12345678ijkl;x-y", "the api token is [redacted:secret];x-y"),
+    (
+        "the api token is abcdefgh12345678ijkl,password=foo-bar1",
+        "the api token is [redacted:secret],password=[redacted:password]",
+    ),
     ("host=db user=u password=s3cret dbname=x", "host=db user=u password=[redacted:password] dbname=x"),
     ("host=db password='a b c' dbname=x", "host=db password='[redacted:password]' dbname=x"),
     ("Server=x;Pwd=abc;Database=y", "Server=x;Pwd=[redacted:password];Database=y"),

@@ -44,9 +44,11 @@ _SPOKEN: Final = (
 )
 SPOKEN_VALUE: Final = rf"{_SPOKEN}[^\s\"'“”]{{3,127}}[^\s\"'“”.,;:!?)\]]"
 """One word with a letter and a digit in it: what people say is a password, or to the next mark of a sentence."""
+_OF_A_KEY: Final = r"[\w+/=.~-]"
 SPOKEN_KEY: Final = (
     # What has neither a capital nor a dash is no name of words.
-    r"(?=[^\s]{0,128}[0-9])(?=[^\s]{0,128}[A-Za-z])(?:(?=(?-i:[^\sA-Z]{0,128}[A-Z]))|(?![^\s]{0,512}[_-]))[\w+/=.~-]{16,512}"
+    rf"(?={_OF_A_KEY}{{0,128}}[0-9])(?={_OF_A_KEY}{{0,128}}[A-Za-z])"
+    rf"(?:(?=(?-i:(?:[^\WA-Z]|[+/=.~-]){{0,128}}[A-Z]))|(?!{_OF_A_KEY}{{0,512}}[_-])){_OF_A_KEY}{{16,512}}"
 )
 """One word that is long enough for a key, and of a mixture that names of words do not have."""
 SPOKEN_OF: Final = " ".join((*(word.rpartition(" ")[2] for word in ACCESS_WORDS), "passcode", "-pass", "_pass"))
