@@ -26,9 +26,9 @@ MODEL: Final = "made up"
 ROWS: Final[LiteralString] = """
 insert into hermes_memory.conversations
   (agent_identity, id, subject, session_id, position, role, content, content_hash, origin, ts, created_at, operation,
-   lex, lex_key, lex_length)
+   row_hash, lex, lex_key, lex_length)
 select $1, i.id, $2, 'session', r.place, 'user', r.content, sha256(convert_to(r.content, 'UTF8')), 'user', now(), now(),
-       i.id, '', 0, 20
+       i.id, sha256(''), '', 0, 20
   from unnest($4::text[]) with ordinality as r(content, place)
  cross join lateral (select encode(substring($3::bytea from (r.place * 16 - 15)::int for 16), 'hex')::uuid as id) i"""
 FORGET_VECTORS: Final[LiteralString] = """

@@ -258,8 +258,10 @@ TAMPERINGS = {
         with entry as (delete from hermes_memory.memory_entries where content like '%delayed')
         delete from hermes_memory.history where new_content like '%delayed'""",
     "a turn is not what was said": "update hermes_memory.conversations set content = 'forged'",
-    "a turn is found by words that are not those of its text": """
+    "a turn is not as it was stored": """
         update hermes_memory.conversations set content = 'forged', content_hash = sha256('forged')""",
+    "a turn is found by words that are not those of its text": """
+        update hermes_memory.conversations set lex = 'forged:1'""",
 }
 
 

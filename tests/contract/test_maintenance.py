@@ -18,7 +18,7 @@ import pytest_asyncio
 
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
-from hermes_memory.adapters.postgres.history_audit import histories, straying
+from hermes_memory.adapters.postgres.history_audit import RESTAMPED_TURN, altered_turns, histories, straying
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
@@ -166,7 +166,8 @@ async def flaws(database: Installation, heads: Sequence[Head] = ()) -> list[Flaw
         broken = [
             flaw async for theme, links, seals in histories(opened) for flaw in verify(theme, links, seals, heads)
         ]
-        return broken + [flaw async for flaw in straying(opened) if flaw]
+        broken += [flaw async for flaw in straying(opened) if flaw]
+        return broken + [flaw async for flaw in altered_turns(opened, ANALYZE) if isinstance(flaw, Flaw)]
 
 
 async def embed(store: PostgresStore) -> None:
@@ -281,6 +282,9 @@ async def test_what_both_themes_have_becomes_one(database: Installation) -> None
     assert await flaws(database) == []
     assert await database.administer(GAPS) == 0
     assert await database.administer(STALE) == 0
+    await database.administer("update hermes_memory.conversations set role = 'tool' where content = 'turn 5 common'")
+    await foretold_and_done(database, lambda: Remapping(Remap(source=NEW, target=OLD)))
+    assert [(flaw.theme, flaw.what) for flaw in await flaws(database)] == [(OLD, RESTAMPED_TURN)]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 100])

@@ -45,8 +45,9 @@ known as (
   on conflict do nothing)
 insert into hermes_memory.conversations
   (agent_identity, id, subject, session_id, position, role, content, content_hash, origin, ts, created_at, operation,
-   lex, lex_key, lex_length)
-select $1, m.id, $2, 's', m.n, 'user', 'row ' || m.n, sha256(m.id::text::bytea), 'user', now(), now(), m.id, '', 0, 2
+   row_hash, lex, lex_key, lex_length)
+select $1, m.id, $2, 's', m.n, 'user', 'row ' || m.n, sha256(m.id::text::bytea), 'user', now(), now(), m.id,
+       sha256(''), '', 0, 2
   from made m"""
 
 

@@ -25,6 +25,7 @@ from hermes_memory.adapters.postgres.history_audit import (
     FEW_TURNS,
     GONE,
     HALF_DONE,
+    RESTAMPED_TURN,
     ROWS_AHEAD,
     STRANGE_WORDS,
     altered_turns,
@@ -329,29 +330,60 @@ async def test_a_change_that_is_gone_among_others_of_its_memory_is_missed_though
         assert await _strayed(database) == found
 
 
+HASHED_ANEW: Final = """
+row_hash = hermes_memory.turn_hash(agent_identity, subject, id, session_id, role, speaker, sha256('planted'),
+                                   occurrence, origin, embed, metadata, ts, created_at, operation)"""
 ALTERED: Final = {
-    "set content = 'planted'": ALTERED_TURN,
-    "set content = 'planted', content_hash = sha256('planted')": STRANGE_WORDS,
-    "set speaker = 'Somebody'": STRANGE_WORDS,
-    "set ts = ts - interval '1 year'": STRANGE_WORDS,
-    "set lex = 'planted:1'": STRANGE_WORDS,
+    "content = 'planted'": ALTERED_TURN,
+    **dict.fromkeys(
+        (
+            "content = 'planted', content_hash = sha256('planted')",
+            "speaker = 'Somebody'",
+            "ts = ts - interval '1 minute'",
+            "created_at = created_at - interval '1 minute'",
+            "role = 'system'",
+            "origin = 'operator'",
+            "session_id = 'another'",
+            "agent_identity = 'sales'",
+            "subject = sha256('somebody')",
+            "metadata = '{\"vouched\": true}'",
+            "operation = gen_random_uuid()",
+            "occurrence = 7",
+            "embed = not embed",
+            "row_hash = sha256('planted')",
+        ),
+        RESTAMPED_TURN,
+    ),
+    "lex = 'planted:1'": STRANGE_WORDS,
+    f"content = 'planted', content_hash = sha256('planted'), {HASHED_ANEW}": STRANGE_WORDS,
 }
+KEEP_THE_TURN: Final = "create table kept as select * from hermes_memory.conversations where id = $1"
+PUT_BACK: Final = """
+delete from hermes_memory.conversations where id = (select id from kept);
+insert into hermes_memory.conversations select * from kept"""
 
 
-@pytest.mark.parametrize("altering", ALTERED)
-async def test_a_turn_that_is_not_what_was_said_is_named(template: Installation, altering: str) -> None:
+async def test_a_turn_that_is_not_what_was_said_and_as_it_was_stored_is_named(template: Installation) -> None:
     async with template.copy() as database, database.store() as store, administrator(database.admin_dsn) as opened:
         talk = [said(f"Grüße, it's turn {number}") for number in range(ROWS_AHEAD)]
-        await store.delivery.apply([record(*talk, said("the code is zebra", speaker="Ana"))])
+        await store.delivery.apply([record(*talk, said("the code is zebra", speaker="Ana", metadata={"n": 1.50}))])
         (row,) = await database.rows("select id from hermes_memory.conversations where content like '%zebra'")
+        await database.administer(KEEP_THE_TURN, row[0])
         pages: list[int] = []
         before = [flaw async for flaw in altered_turns(opened, ANALYZE, progress=pages.append)]
-        await database.administer(f"update hermes_memory.conversations {altering} where content like '%zebra'")
-        after = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+        found: dict[str, list[Flaw | int]] = {}
+        for altering in ALTERED:
+            await database.administer(f"update hermes_memory.conversations set {altering} where id = $1", row[0])
+            found[altering] = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+            await database.administer_all(PUT_BACK)
 
         assert before == []
         assert pages == [ROWS_AHEAD, 1]
-        assert after == [Flaw(theme=DESK.theme, seal=None, change=None, what=ALTERED[altering], entry=row[0])]
+        theme = {"agent_identity = 'sales'": SALES_DESK.theme}
+        assert found == {
+            altering: [Flaw(theme=theme.get(altering, DESK.theme), seal=None, change=None, what=what, entry=row[0])]
+            for altering, what in ALTERED.items()
+        }
 
 
 async def test_turns_of_which_other_words_are_made_now_are_counted_where_they_are_many(template: Installation) -> None:

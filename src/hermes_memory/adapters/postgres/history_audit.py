@@ -26,6 +26,7 @@ ROWS_AHEAD: Final = 500
 GONE: Final = "a memory is gone that no change took away"
 HALF_DONE: Final = "a memory is not there yet, or not any more: an import or an erasure began and did not end"
 ALTERED_TURN: Final = "a turn is not what was said"
+RESTAMPED_TURN: Final = "a turn is not as it was stored"
 FEW_TURNS: Final = 10
 FEW_OF_ALL: Final = 100
 """Turns with other words that are named: so many, or of all turns of a theme one in so many, if that is more."""
@@ -120,7 +121,10 @@ select i.row_id from hermes_memory.inbox i
    and not exists (select from hermes_memory.history h where h.agent_identity = $1 and h.operation = i.operation)
  order by 1"""
 TURNS: Final[LiteralString] = """
-select c.id, c.content, c.speaker, c.ts, sha256(convert_to(c.content, 'UTF8')) = c.content_hash as whole
+select c.id, c.content, c.speaker, c.ts, sha256(convert_to(c.content, 'UTF8')) = c.content_hash as whole,
+       c.row_hash = hermes_memory.turn_hash(
+         c.agent_identity, c.subject, c.id, c.session_id, c.role, c.speaker, c.content_hash, c.occurrence, c.origin,
+         c.embed, c.metadata, c.ts, c.created_at, c.operation) as stamped
   from hermes_memory.conversations c where c.agent_identity = $1"""
 OTHER_WORDS: Final[LiteralString] = """
 select c.id from hermes_memory.conversations c join unnest($2::uuid[], $3::text[]) as u(id, lex) on u.id = c.id
@@ -188,11 +192,12 @@ async def straying(administrator: Administrator, theme: str | None = None) -> As
 async def altered_turns(
     administrator: Administrator, analyze: Analyze, theme: str | None = None, *, progress: Progress = lambda _: None
 ) -> AsyncIterator[Flaw | int]:
-    """Yield the turns, of all themes or the one named, whose text is not the one they were stored with.
+    """Yield the turns, of all themes or the one named, that are not what and as they were stored.
 
-    No change tells of a turn that is there: its text is held against its hash and against the words, those of its time
-    and its speaker among them, by which it is found. Where the words of many differ, they are made otherwise than when
-    those turns were stored: a number stands for these turns of a theme.
+    No change tells of a turn that is there: its text is held against its hash, all that is told of it against the hash
+    of its row, and both against the words, those of its time and its speaker among them, by which it is found. Where
+    the words of many differ, they are made otherwise than when those turns were stored: a number stands for these turns
+    of a theme.
 
     Args:
         analyze: Turns a text into its lexemes as it did for what is stored.
@@ -205,10 +210,11 @@ async def altered_turns(
                 turns, rows = 0, await connection.cursor(TURNS, each)
                 while page := await rows.fetch(ROWS_AHEAD):
                     turns += len(page)
-                    whole = [turn for turn in page if turn["whole"]]
                     for turn in page:
-                        if not turn["whole"]:
-                            yield Flaw(theme=each, seal=None, change=None, what=ALTERED_TURN, entry=turn["id"])
+                        if not (turn["whole"] and turn["stamped"]):
+                            what = RESTAMPED_TURN if turn["whole"] else ALTERED_TURN
+                            yield Flaw(theme=each, seal=None, change=None, what=what, entry=turn["id"])
+                    whole = [turn for turn in page if turn["whole"] and turn["stamped"]]
                     strange += await _strange(connection, analyze, each, whole)
                     progress(len(page))
                 if len(strange) > max(FEW_TURNS, turns // FEW_OF_ALL):

@@ -57,9 +57,12 @@ select nextval('hermes_memory.lex_numbers') as number from generate_series(1, $1
 ADD: Final[LiteralString] = """
 insert into hermes_memory.conversations
   (agent_identity, subject, id, session_id, parent_session_id, position, role, speaker, content, content_hash,
-   occurrence, origin, embed, metadata, ts, created_at, operation, lex, lex_key, lex_length)
+   occurrence, origin, embed, metadata, ts, created_at, operation, row_hash, lex, lex_key, lex_length)
 select $1, $2, u.id, u.session_id, u.parent, u.position, u.role, u.speaker, u.content, u.content_hash, u.occurrence,
-       u.origin, u.embed, u.metadata, u.ts, u.created_at, u.operation, u.lex::tsvector, u.lex_key, u.lex_length
+       u.origin, u.embed, u.metadata, u.ts, u.created_at, u.operation,
+       hermes_memory.turn_hash($1, $2, u.id, u.session_id, u.role, u.speaker, u.content_hash, u.occurrence, u.origin,
+                               u.embed, u.metadata, u.ts, u.created_at, u.operation),
+       u.lex::tsvector, u.lex_key, u.lex_length
   from unnest($3::uuid[], $4::text[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::bytea[],
               $11::int[], $12::text[], $13::bool[], $14::jsonb[], $15::timestamptz[], $16::timestamptz[], $17::uuid[],
               $18::text[], $19::bigint[], $20::int[])

@@ -157,6 +157,8 @@ create table hermes_memory.conversations (
   ts timestamptz not null,
   created_at timestamptz not null,
   operation uuid not null,
+  -- What was stored, in one number (0007): nobody changes a turn, and who does all the same is found.
+  row_hash bytea not null check (octet_length(row_hash) = 32),
   lex tsvector not null,
   lex_key bigint not null,
   lex_length int not null,

@@ -41,6 +41,8 @@ begin
        hermes_memory.microseconds(timestamptz), hermes_memory.telling_columns(),
        hermes_memory.change_form(text, bytea, uuid, uuid, uuid, text, text, text, text, text, text, text, text,
                                  timestamptz, timestamptz, timestamptz, jsonb, uuid),
+       hermes_memory.turn_hash(text, bytea, uuid, text, text, text, bytea, int, text, boolean, jsonb, timestamptz,
+                               timestamptz, uuid),
        hermes_memory.seal_history(int), hermes_memory.seal_heads(text[], bigint[]), hermes_memory.seal_lag(),
        hermes_memory.expire_forgotten(int) to %I', runtime_role);
 end $$;

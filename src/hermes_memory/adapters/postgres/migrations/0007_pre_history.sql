@@ -50,6 +50,17 @@ return jsonb_build_array(
   origin, tool, session_id, reason, hermes_memory.microseconds(at), hermes_memory.microseconds(said_at),
   hermes_memory.microseconds(recorded_at), metadata::text, merged_into::text)::text;
 
+-- The hash of a turn: of all that is told of it but its place among the others and the session before its own, which
+-- moves and erasures change.
+create function hermes_memory.turn_hash(
+  theme text, subject bytea, id uuid, session_id text, role text, speaker text, content_hash bytea, occurrence int,
+  origin text, embed boolean, metadata jsonb, ts timestamptz, created_at timestamptz, operation uuid) returns bytea
+language sql stable parallel safe
+return sha256(convert_to(jsonb_build_array(
+  theme, encode(subject, 'hex'), id::text, session_id, role, speaker, encode(content_hash, 'hex'), occurrence::text,
+  origin, embed::text, metadata::text, hermes_memory.microseconds(ts), hermes_memory.microseconds(created_at),
+  operation::text)::text, 'UTF8'));
+
 -- The root of a Merkle tree over hashes: leaves and nodes are told apart by their first byte, an odd one moves up.
 create function hermes_memory.merkle_root(hashes bytea[]) returns bytea
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$

@@ -418,10 +418,19 @@ begin
   stored as (
     insert into hermes_memory.conversations
       (agent_identity, id, subject, session_id, parent_session_id, position, role, speaker, content, content_hash,
-       occurrence, origin, embed, metadata, ts, created_at, operation, lex, lex_key, lex_length)
+       occurrence, origin, embed, metadata, ts, created_at, operation, row_hash, lex, lex_key, lex_length)
     select to_theme, t.id, t.subject, t.session_id, t.parent_session_id,
            case when t.late then t.behind else t.position end, t.role, t.speaker, t.content, t.content_hash,
-           t.occurrence, t.origin, t.embed, t.metadata, t.ts, t.created_at, t.operation, t.lex, t.lex_key, t.lex_length
+           t.occurrence, t.origin, t.embed, t.metadata, t.ts, t.created_at, t.operation,
+           -- One that was altered stays known as that.
+           case when t.row_hash = hermes_memory.turn_hash(
+                       from_theme, t.subject, t.id, t.session_id, t.role, t.speaker, t.content_hash, t.occurrence,
+                       t.origin, t.embed, t.metadata, t.ts, t.created_at, t.operation)
+                then hermes_memory.turn_hash(
+                       to_theme, t.subject, t.id, t.session_id, t.role, t.speaker, t.content_hash, t.occurrence,
+                       t.origin, t.embed, t.metadata, t.ts, t.created_at, t.operation)
+                else t.row_hash end,
+           t.lex, t.lex_key, t.lex_length
       from told t
         on conflict do nothing
     returning id, subject, session_id)
