@@ -21,7 +21,7 @@ LINES: Final = 2_000
 SCHEMA: Final = "hermes_memory"
 ROWS: Final = (
     *("agent_identity", "id", "session_id", "position", "role", "content", "content_hash", "origin", "embed"),
-    *("ts", "created_at", "operation", "lex", "lex_key", "lex_length"),
+    *("ts", "created_at", "operation", "row_hash", "lex", "lex_key", "lex_length"),
 )
 BLOCKS: Final = ("agent_identity", "shelf", "lexeme", "hi", "n", "packed")
 
@@ -56,14 +56,15 @@ def _rows(theme: Theme) -> Iterator[str]:
         words = [word(each) for each in theme.document(number).tolist()]
         content = " ".join(words)
         at = (BEGUN + timedelta(seconds=number)).isoformat()
+        # A turn may be said again in its session, where it would need a number of its own.
+        digest = "\\\\x" + hashlib.sha256(f"{number} {content}".encode()).hexdigest()
         yield (
             "\t".join(
                 (
                     *(theme.name, str(UUID(int=key)), f"session{number // SESSION}", str(number % SESSION)),
-                    *("user" if number % 2 == 0 else "assistant", content),
-                    # A turn may be said again in its session, where it would need a number of its own.
-                    "\\\\x" + hashlib.sha256(f"{number} {content}".encode()).hexdigest(),
-                    *("agent", "f", at, at, str(UUID(int=key)), tsvector_text(words), str(key), str(len(words))),
+                    *("user" if number % 2 == 0 else "assistant", content, digest),
+                    *("agent", "f", at, at, str(UUID(int=key)), digest),
+                    *(tsvector_text(words), str(key), str(len(words))),
                 )
             )
             + "\n"

@@ -262,6 +262,8 @@ TAMPERINGS = {
         update hermes_memory.conversations set content = 'forged', content_hash = sha256('forged')""",
     "a turn is found by words that are not those of its text": """
         update hermes_memory.conversations set lex = 'forged:1'""",
+    "turns of a session are missing, or not those that were said in it": """
+        delete from hermes_memory.conversations where position = 0""",
 }
 
 

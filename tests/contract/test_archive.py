@@ -14,7 +14,7 @@ from hermes_memory.adapters.inmemory.archive import InMemoryArchive
 from hermes_memory.adapters.postgres.administrator import administrator
 from hermes_memory.adapters.postgres.archive_reading import snapshot
 from hermes_memory.adapters.postgres.archive_storing import PostgresArchive
-from hermes_memory.adapters.postgres.history_audit import histories, straying
+from hermes_memory.adapters.postgres.history_audit import altered_turns, histories, straying
 from hermes_memory.adapters.postgres.witness import PostgresWitness
 from hermes_memory.domain.archive import Archived, ArchivedChange, EmbeddingModel
 from hermes_memory.domain.chain import verify
@@ -56,6 +56,7 @@ class TestPostgresArchive(ArchiveContract):
                     return await read.themes()
 
             yield ArchiveUnderTest(archive=PostgresArchive(opened, analyze=ANALYZE), told=told, themes=themes)
+            assert [flaw async for flaw in altered_turns(opened, ANALYZE)] == []
 
 
 class TestInMemoryWitness(WitnessContract):

@@ -17,7 +17,7 @@ from hermes_memory.adapters.postgres.delivery import PostgresDelivery
 from hermes_memory.adapters.postgres.erasure import PostgresEraser
 from hermes_memory.adapters.postgres.erasure_statements import TELLING
 from hermes_memory.adapters.postgres.granting import PostgresGranting
-from hermes_memory.adapters.postgres.history_audit import histories
+from hermes_memory.adapters.postgres.history_audit import altered_turns, histories
 from hermes_memory.adapters.postgres.history_reader import PostgresHistory
 from hermes_memory.adapters.postgres.seals import PostgresSeals
 from hermes_memory.adapters.postgres.store import PostgresStore
@@ -45,7 +45,7 @@ from hermes_memory.testing.making import (
 from tests.contract.test_store_inmemory import Levers
 from tests.support.dying import Dying
 from tests.support.index_and_rows import INDEX_AND_ROWS
-from tests.support.postgres_store import Installation
+from tests.support.postgres_store import ANALYZE, Installation
 
 SUPPORT: Final = Theme("support")
 TALK: Final = SessionId("talk-4711")
@@ -154,7 +154,10 @@ def delegated(caller: Caller, task: str, *, child: Theme | None = None) -> Recor
 
 async def flaws(database: Installation, heads: Sequence[Head] = ()) -> list[Flaw]:
     async with administrator(database.admin_dsn) as opened:
-        return [flaw async for theme, links, seals in histories(opened) for flaw in verify(theme, links, seals, heads)]
+        return [
+            *[flaw async for theme, links, seals in histories(opened) for flaw in verify(theme, links, seals, heads)],
+            *[flaw async for flaw in altered_turns(opened, ANALYZE) if isinstance(flaw, Flaw)],
+        ]
 
 
 async def sealed(store: PostgresStore) -> list[Head]:

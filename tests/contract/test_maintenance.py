@@ -141,6 +141,7 @@ class TestPostgresUpkeep(UpkeepContract, RemapContract):
                 lose_jobs=lose_jobs,
                 keep_forgotten=database.keep_forgotten,
             )
+            assert [flaw async for flaw in altered_turns(opened, ANALYZE)] == []
         assert await database.administer(INDEX_AND_ROWS) == 0
         assert await database.administer(STALE) == 0
 

@@ -25,6 +25,7 @@ from hermes_memory.adapters.postgres.history_audit import (
     FEW_TURNS,
     GONE,
     HALF_DONE,
+    OTHER_TURNS,
     RESTAMPED_TURN,
     ROWS_AHEAD,
     STRANGE_WORDS,
@@ -40,6 +41,7 @@ from hermes_memory.domain.chain import Flaw, verify
 from hermes_memory.domain.erasure import OneEntry, WholeSession
 from hermes_memory.domain.maintenance import Remap
 from hermes_memory.domain.model import Caller, CurrentScope, RowId, SessionId
+from hermes_memory.domain.operations import ById
 from hermes_memory.ports.seals import Sealed
 from hermes_memory.testing.making import (
     DESK,
@@ -59,6 +61,7 @@ from tests.support.clocks import ticking
 from tests.support.postgres_store import ANALYZE, Installation
 
 TALK: Final = SessionId("talk")
+IN_TALK: Final = Caller(theme=DESK.theme, session=TALK)
 
 
 class TestInMemorySeals(SealsContract):
@@ -357,6 +360,13 @@ ALTERED: Final = {
     "lex = 'planted:1'": STRANGE_WORDS,
     f"content = 'planted', content_hash = sha256('planted'), {HASHED_ANEW}": STRANGE_WORDS,
 }
+MISCOUNTED: Final = {
+    "agent_identity = 'sales'": [DESK.session, DESK.session],
+    "session_id = 'another'": sorted(["another", str(DESK.session)]),
+    "subject = sha256('somebody')": [DESK.session, DESK.session],
+    "row_hash = sha256('planted')": [DESK.session],
+    f"content = 'planted', content_hash = sha256('planted'), {HASHED_ANEW}": [DESK.session],
+}
 KEEP_THE_TURN: Final = "create table kept as select * from hermes_memory.conversations where id = $1"
 PUT_BACK: Final = """
 delete from hermes_memory.conversations where id = (select id from kept);
@@ -377,13 +387,37 @@ async def test_a_turn_that_is_not_what_was_said_and_as_it_was_stored_is_named(te
             found[altering] = [flaw async for flaw in altered_turns(opened, ANALYZE)]
             await database.administer_all(PUT_BACK)
 
+        flaws = {altering: [each for each in what if isinstance(each, Flaw)] for altering, what in found.items()}
         assert before == []
         assert pages == [ROWS_AHEAD, 1]
-        theme = {"agent_identity = 'sales'": SALES_DESK.theme}
-        assert found == {
-            altering: [Flaw(theme=theme.get(altering, DESK.theme), seal=None, change=None, what=what, entry=row[0])]
+        assert {
+            altering: [(e.theme, e.what, e.entry) for e in made if e.entry] for altering, made in flaws.items()
+        } == {
+            altering: [(SALES_DESK.theme if "'sales'" in altering else DESK.theme, what, row[0])]
             for altering, what in ALTERED.items()
         }
+        assert {altering: [e.session for e in made if not e.entry] for altering, made in flaws.items()} == {
+            altering: MISCOUNTED.get(altering, []) for altering in ALTERED
+        }
+
+
+async def test_a_session_tells_of_turns_that_went_or_came_past_the_library(template: Installation) -> None:
+    async with template.copy() as database, database.store() as store, administrator(database.admin_dsn) as opened:
+        await store.delivery.apply([record(said("one"), said("two")), record(said("three"), caller=IN_TALK)])
+        (row,) = await database.rows("select id from hermes_memory.conversations where content = 'two'")
+        await database.administer(KEEP_THE_TURN, row[0])
+        await store.delivery.apply([remove(ById(id=RowId(row[0])))])
+        forgotten = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+        await database.administer_all(PUT_BACK)
+        slipped_in = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+        await database.administer_all(
+            "delete from hermes_memory.conversations where content = 'two' or session_id = 'talk'"
+        )
+        removed = [flaw async for flaw in altered_turns(opened, ANALYZE)]
+
+        assert forgotten == []
+        assert slipped_in == [Flaw(theme=DESK.theme, seal=None, change=None, what=OTHER_TURNS, session=DESK.session)]
+        assert removed == [Flaw(theme=DESK.theme, seal=None, change=None, what=OTHER_TURNS, session=TALK)]
 
 
 async def test_turns_of_which_other_words_are_made_now_are_counted_where_they_are_many(template: Installation) -> None:
@@ -409,14 +443,13 @@ async def test_turns_of_which_other_words_are_made_now_are_counted_where_they_ar
 async def test_what_was_forgotten_merged_or_erased_is_no_flaw_nor_what_stayed_without_its_history_or_came_back(
     template: Installation,
 ) -> None:
-    in_talk = Caller(theme=DESK.theme, session=TALK)
-    here = [add("gone"), add("told", in_talk)]
+    here = [add("gone"), add("told", IN_TALK)]
     there = [replaced(made, stamp=replaced(made.stamp, caller=SALES_DESK)) for made in here]
     async with template.copy() as database, database.store() as store:
         await store.delivery.apply(there)
         await store.delivery.apply([*here, add("kept"), add("twin"), add("other"), add("erased")])
         await store.delivery.apply([remove(by_content("gone")), replace(by_content("other"), "twin")])
-        await store.delivery.apply([replace(by_content("kept"), "kept better", in_talk)])
+        await store.delivery.apply([replace(by_content("kept"), "kept better", IN_TALK)])
         await store.delivery.apply([replace(by_content("kept better"), "kept best")])
         (row,) = await database.rows("select id from hermes_memory.memory_entries where content = 'erased'")
         async with administrator(database.admin_dsn) as opened:

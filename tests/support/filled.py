@@ -60,8 +60,8 @@ FILLINGS: Final = (
     ),
     Filling(
         table="conversations",
-        columns=f"{_ROW}, position, role, ts, lex_key, lex_length",
-        values=f"{_ROW_VALUES}, n % 20, 'user', at, key + (1 << 30), 2",
+        columns=f"{_ROW}, position, role, ts, row_hash, lex_key, lex_length",
+        values=f"{_ROW_VALUES}, n % 20, 'user', at, hash, key + (1 << 30), 2",
         kind="turn",
     ),
     Filling(

@@ -30,8 +30,7 @@ FACTS: Final = frozenset({"installation", "schema_migrations", "embedding_models
 INVOKERS: Final = frozenset(
     {
         *("ctx_theme", "ctx_subject", "term_frequency", "term_query", "forget_vectors", "microseconds", "change_form"),
-        "turn_hash",
-        "telling_columns",
+        *("turn_hash", "tally_of", "telling_columns"),
     }
 )
 """Functions that run as their caller, for whom the wall stands."""

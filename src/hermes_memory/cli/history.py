@@ -167,8 +167,8 @@ def _verify(given: argparse.Namespace, settings: Settings) -> int:
     else:
         for flaw in report.flaws:
             place = "" if flaw.seal is None else f" under seal {flaw.seal}"
-            which = flaw.change or flaw.entry
-            print(f"{flaw.theme}{place}: {flaw.what}{'' if which is None else f' ({which})'}")
+            which = flaw.change or flaw.entry or neutralise(flaw.session or "")
+            print(f"{flaw.theme}{place}: {flaw.what}{f' ({which})' if which else ''}")
         print(
             f"{counted(report.changes, 'change')} of {counted(report.themes, 'theme')} under "
             f"{counted(report.seals, 'seal')}, {report.unsealed:,} not sealed yet, "

@@ -93,6 +93,7 @@ class Flaw:
 
     Attributes:
         entry: The memory that is not what its history says of it, or the turn that is not what was said.
+        session: The conversation of which turns are missing, or in which others stand.
     """
 
     theme: str
@@ -100,6 +101,7 @@ class Flaw:
     change: UUID | None
     what: str
     entry: UUID | None = None
+    session: str | None = None
 
 
 def canonical_form(fields: Sequence[str | None]) -> bytes:

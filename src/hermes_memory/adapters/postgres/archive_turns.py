@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, LiteralString
@@ -11,7 +12,16 @@ from hermes_memory.adapters.postgres.archive_vectors import Vectored
 from hermes_memory.adapters.postgres.lexicon import TURN_SHELF, Indexed, indexed
 from hermes_memory.adapters.postgres.pacing import Pace
 from hermes_memory.adapters.postgres.rows import columns_in_parts, content_hash, json_text, subject_key, utc
-from hermes_memory.adapters.postgres.turns import ADD, ADVANCE_SESSIONS, HOLD_SESSIONS, KNOWN, NEXT_STRETCHES, STRETCH
+from hermes_memory.adapters.postgres.turns import (
+    ADD,
+    ADVANCE_SESSIONS,
+    HASH_BYTES,
+    HOLD_SESSIONS,
+    KNOWN,
+    NEXT_STRETCHES,
+    STRETCH,
+    tally,
+)
 from hermes_memory.domain.archive import ArchivedTurn
 from hermes_memory.domain.forgotten import has_forgotten, marks
 from hermes_memory.domain.lexemes import indexed_text
@@ -83,8 +93,8 @@ async def store_turns(
             known.add(turn.id)
     placed = await _place(transaction, analyze, sessions, list(fresh.values()))
     if placed:
-        await _insert(transaction, theme, subject, placed, vectors)
-        await _advance(transaction, theme, subject, sessions)
+        tallies = await _insert(transaction, theme, subject, placed, vectors)
+        await _advance(transaction, theme, subject, sessions, tallies)
     present = {row["n"] - 1 for row in await transaction.fetch(PRESENT, theme, subject, *columns)}
     absent = [place for place, key in enumerate(keys) if place not in present and not _forgotten(key, sessions)]
     missing = [place for place in absent if turns[place].id not in known]
@@ -154,9 +164,11 @@ async def _insert(
     subject: bytes,
     placed: Sequence[_Placed],
     vectors: Vectored,
-) -> None:
+) -> Counter[str]:
+    """Store turns, and return what their hashes come to, by session."""
+    tallies: Counter[str] = Counter()
     for part in columns_in_parts(each.values() for each in placed):
-        await transaction.execute(ADD, theme, subject, *part)
+        tally(tallies, await transaction.fetch(ADD, theme, subject, *part))
     documents = ((TURN_SHELF, each.words.under(each.lex_key)) for each in placed)
     await lexicon.append(transaction, theme, subject, documents)
     waiting = [
@@ -168,6 +180,7 @@ async def _insert(
     told = {each.turn.id: _vectors(each) for each in placed}
     follows = {each.turn.id: each.turn.follows for each in placed}
     await vectors.store(transaction, theme, waiting, told, follows)
+    return tallies
 
 
 def _vectors(placed: _Placed) -> Sequence[bytes]:
@@ -178,8 +191,13 @@ def _vectors(placed: _Placed) -> Sequence[bytes]:
     return placed.turn.vectors if placed.turn.follows is not None or placed.position == 0 else ()
 
 
-async def _advance(transaction: Transaction, theme: str, subject: bytes, sessions: Mapping[str, _Session]) -> None:
-    states = [(name, each.turns, each.lex_number, each.lex_used) for name, each in sorted(sessions.items())]
+async def _advance(
+    transaction: Transaction, theme: str, subject: bytes, sessions: Mapping[str, _Session], tallies: Counter[str]
+) -> None:
+    states = [
+        (name, each.turns, each.lex_number, each.lex_used, tallies[name].to_bytes(HASH_BYTES))
+        for name, each in sorted(sessions.items())
+    ]
     for part in columns_in_parts(states):
         await transaction.execute(ADVANCE_SESSIONS, theme, subject, *part)
 

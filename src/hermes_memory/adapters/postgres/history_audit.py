@@ -27,6 +27,7 @@ GONE: Final = "a memory is gone that no change took away"
 HALF_DONE: Final = "a memory is not there yet, or not any more: an import or an erasure began and did not end"
 ALTERED_TURN: Final = "a turn is not what was said"
 RESTAMPED_TURN: Final = "a turn is not as it was stored"
+OTHER_TURNS: Final = "turns of a session are missing, or not those that were said in it"
 FEW_TURNS: Final = 10
 FEW_OF_ALL: Final = 100
 """Turns with other words that are named: so many, or of all turns of a theme one in so many, if that is more."""
@@ -37,7 +38,8 @@ select h.agent_identity from hermes_memory.history h
  union select s.agent_identity from hermes_memory.seals s
  union select i.agent_identity from hermes_memory.inbox i where i.changed
  union select e.agent_identity from hermes_memory.memory_entries e
- union select c.agent_identity from hermes_memory.conversations c order by 1"""
+ union select c.agent_identity from hermes_memory.conversations c
+ union select s.agent_identity from hermes_memory.sessions s order by 1"""
 LINKS: Final[LiteralString] = """
 select h.*, h.metadata::text as metadata_text from hermes_memory.history h where h.agent_identity = $1"""
 # The newest change of a memory tells what it is and by whom it was written; of two at one moment either does. Of one
@@ -126,6 +128,13 @@ select c.id, c.content, c.speaker, c.ts, sha256(convert_to(c.content, 'UTF8')) =
          c.agent_identity, c.subject, c.id, c.session_id, c.role, c.speaker, c.content_hash, c.occurrence, c.origin,
          c.embed, c.metadata, c.ts, c.created_at, c.operation) as stamped
   from hermes_memory.conversations c where c.agent_identity = $1"""
+UNLIKE_TALLIES: Final[LiteralString] = """
+select session_id
+  from (select s.subject, s.session_id, s.tally from hermes_memory.sessions s where s.agent_identity = $1) s
+  full join (select c.subject, c.session_id, bit_xor(hermes_memory.tally_of(c.row_hash)) as tally
+               from hermes_memory.conversations c where c.agent_identity = $1 group by c.subject, c.session_id) t
+       using (subject, session_id)
+ where coalesce(s.tally, 0::bit(256)) <> coalesce(t.tally, 0::bit(256)) order by 1"""
 OTHER_WORDS: Final[LiteralString] = """
 select c.id from hermes_memory.conversations c join unnest($2::uuid[], $3::text[]) as u(id, lex) on u.id = c.id
  where c.agent_identity = $1 and c.lex <> u.lex::tsvector"""
@@ -197,7 +206,7 @@ async def altered_turns(
     No change tells of a turn that is there: its text is held against its hash, all that is told of it against the hash
     of its row, and both against the words, those of its time and its speaker among them, by which it is found. Where
     the words of many differ, they are made otherwise than when those turns were stored: a number stands for these turns
-    of a theme.
+    of a theme. The hashes of all turns of a session are held against what they came to with each one that came or went.
 
     Args:
         analyze: Turns a text into its lexemes as it did for what is stored.
@@ -217,6 +226,9 @@ async def altered_turns(
                     whole = [turn for turn in page if turn["whole"] and turn["stamped"]]
                     strange += await _strange(connection, analyze, each, whole)
                     progress(len(page))
+                for record in await connection.fetch(UNLIKE_TALLIES, each):
+                    session = record["session_id"]
+                    yield Flaw(theme=each, seal=None, change=None, what=OTHER_TURNS, session=session)
                 if len(strange) > max(FEW_TURNS, turns // FEW_OF_ALL):
                     yield len(strange)
                     continue

@@ -28,7 +28,11 @@ update hermes_memory.sessions set forgotten = forgotten || $4
  where agent_identity = $1 and subject = $2 and session_id = $3"""
 
 REMOVE: Final[LiteralString] = """
-delete from hermes_memory.conversations where agent_identity = $1 and subject = $2 and id = $3"""
+with gone as (
+  delete from hermes_memory.conversations where agent_identity = $1 and subject = $2 and id = $3
+  returning session_id, row_hash)
+update hermes_memory.sessions s set tally = s.tally # hermes_memory.tally_of(g.row_hash) from gone g
+ where s.agent_identity = $1 and s.subject = $2 and s.session_id = g.session_id"""
 
 # Its vector holds words of the turn before it.
 FOLLOWER: Final[LiteralString] = """

@@ -29,6 +29,7 @@ TurnKey: TypeAlias = tuple[SessionId, str, bytes, int]
 
 STRETCH: Final = 64
 """Turns of a session that share a number in the text index."""
+HASH_BYTES: Final = 32
 
 # The session's row is locked from here on: whoever else records turns of it waits, so positions have no gap or twin.
 HOLD_SESSIONS: Final[LiteralString] = """
@@ -67,11 +68,14 @@ select $1, $2, u.id, u.session_id, u.parent, u.position, u.role, u.speaker, u.co
               $11::int[], $12::text[], $13::bool[], $14::jsonb[], $15::timestamptz[], $16::timestamptz[], $17::uuid[],
               $18::text[], $19::bigint[], $20::int[])
     as u(id, session_id, parent, position, role, speaker, content, content_hash, occurrence, origin, embed, metadata,
-         ts, created_at, operation, lex, lex_key, lex_length)"""
+         ts, created_at, operation, lex, lex_key, lex_length)
+returning session_id, row_hash"""
 
 ADVANCE_SESSIONS: Final[LiteralString] = """
-update hermes_memory.sessions s set turns = u.turns, lex_number = u.lex_number, lex_used = u.lex_used
-  from unnest($3::text[], $4::int[], $5::bigint[], $6::int[]) as u(session_id, turns, lex_number, lex_used)
+update hermes_memory.sessions s set turns = u.turns, lex_number = u.lex_number, lex_used = u.lex_used,
+       tally = s.tally # hermes_memory.tally_of(u.tally)
+  from unnest($3::text[], $4::int[], $5::bigint[], $6::int[], $7::bytea[])
+    as u(session_id, turns, lex_number, lex_used, tally)
  where s.agent_identity = $1 and s.subject = $2 and s.session_id = u.session_id"""
 
 
@@ -180,9 +184,13 @@ class Turns:
         sessions: dict[SessionId, _Session],
         placed: Sequence[_Placed],
     ) -> None:
+        tallies: Counter[str] = Counter()
         for part in columns_in_parts(turn.values() for turn in placed):
-            await transaction.execute(ADD, theme, subject, *part)
-        states = [(name, s.turns, s.lex_number, s.lex_used) for name, s in sorted(sessions.items())]
+            tally(tallies, await transaction.fetch(ADD, theme, subject, *part))
+        states = [
+            (name, s.turns, s.lex_number, s.lex_used, tallies[name].to_bytes(HASH_BYTES))
+            for name, s in sorted(sessions.items())
+        ]
         for part in columns_in_parts(states):
             await transaction.execute(ADVANCE_SESSIONS, theme, subject, *part)
         documents = ((TURN_SHELF, turn.indexed.under(turn.lex_key)) for turn in placed)
@@ -190,6 +198,12 @@ class Turns:
         wanted = (turn.said for turn in placed if turn.said.draft.embed)
         waiting = [jobs.Waiting(row=turn.row, kind=Kind.TURN, content_hash=turn.key[2]) for turn in wanted]
         await jobs.enqueue(transaction, theme, subject, waiting)
+
+
+def tally(tallies: dict[str, int], stored: Sequence[Record]) -> None:
+    """Add the hashes of stored turns to what those of their sessions come to, bit by bit."""
+    for turn in stored:
+        tallies[turn["session_id"]] ^= int.from_bytes(turn["row_hash"])
 
 
 async def _said(records: Sequence[RecordTurns]) -> list[_Said]:

@@ -109,15 +109,17 @@ with chosen as materialized (
 gone as (
   delete from hermes_memory.sessions t using chosen c
    where t.agent_identity = $1 and t.subject = c.subject and t.session_id = c.session_id
-  returning t.subject, t.session_id, t.parent_session_id, t.started_at, t.last_at, t.forgotten),
+  returning t.subject, t.session_id, t.parent_session_id, t.started_at, t.last_at, t.forgotten,
+            t.tally),
 kept as (
   insert into hermes_memory.sessions as s
-    (agent_identity, subject, session_id, parent_session_id, started_at, last_at, forgotten)
+    (agent_identity, subject, session_id, parent_session_id, started_at, last_at, forgotten, tally)
   select $2, g.* from gone g order by g.subject, g.session_id
       on conflict (agent_identity, subject, session_id)
       do update set parent_session_id = coalesce(s.parent_session_id, excluded.parent_session_id),
                     started_at = least(s.started_at, excluded.started_at),
                     last_at = greatest(s.last_at, excluded.last_at),
+                    tally = s.tally # excluded.tally,
                     forgotten = s.forgotten || hermes_memory.marks_besides(
                       s.agent_identity, s.subject, s.session_id, excluded.forgotten))
 select count(*) from gone"""

@@ -122,6 +122,8 @@ select hermes_memory.make_partitions('memory_entries');
 -- Turns of a session are numbered here, under the lock of its row, and take their places in the text index from
 -- stretches of 64: lex_number names the stretch in use, lex_used tells how much of it is taken. `forgotten` holds the
 -- marks of turns that were forgotten, 32 bytes each, so that a transcript handed in again does not bring them back.
+-- `tally` is what the hashes of the turns that stand come to, bit by bit: each that comes or goes turns it by its own,
+-- so that one which goes, or comes, past the library is missed.
 create table hermes_memory.sessions (
   agent_identity text collate "C" not null check (agent_identity <> ''),
   subject bytea not null default '' check (octet_length(subject) in (0, 32)),
@@ -131,6 +133,7 @@ create table hermes_memory.sessions (
   lex_number bigint not null default 0,
   lex_used int not null default 64,
   forgotten bytea not null default '' check (octet_length(forgotten) % 32 = 0),
+  tally bit(256) not null default 0::bit(256),
   started_at timestamptz not null,
   last_at timestamptz not null,
   primary key (agent_identity, subject, session_id),

@@ -43,6 +43,7 @@ begin
                                  timestamptz, timestamptz, timestamptz, jsonb, uuid),
        hermes_memory.turn_hash(text, bytea, uuid, text, text, text, bytea, int, text, boolean, jsonb, timestamptz,
                                timestamptz, uuid),
+       hermes_memory.tally_of(bytea),
        hermes_memory.seal_history(int), hermes_memory.seal_heads(text[], bigint[]), hermes_memory.seal_lag(),
        hermes_memory.expire_forgotten(int) to %I', runtime_role);
 end $$;

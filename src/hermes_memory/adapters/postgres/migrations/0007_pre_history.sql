@@ -61,6 +61,11 @@ return sha256(convert_to(jsonb_build_array(
   origin, embed::text, metadata::text, hermes_memory.microseconds(ts), hermes_memory.microseconds(created_at),
   operation::text)::text, 'UTF8'));
 
+-- A hash as a tally of hashes has it.
+create function hermes_memory.tally_of(hash bytea) returns bit
+language sql immutable strict parallel safe
+return ('x' || encode(hash, 'hex'))::bit(256);
+
 -- The root of a Merkle tree over hashes: leaves and nodes are told apart by their first byte, an odd one moves up.
 create function hermes_memory.merkle_root(hashes bytea[]) returns bytea
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$

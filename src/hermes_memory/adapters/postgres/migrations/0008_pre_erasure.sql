@@ -108,6 +108,17 @@ begin
   return total;
 end $$;
 
+-- Locks the sessions that turns were said in, in the order that is the same for everybody.
+create function hermes_memory.hold_sessions_of(theme text, ids uuid[]) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  select from hermes_memory.sessions s
+   where s.agent_identity = theme and exists (
+         select from hermes_memory.conversations c
+          where c.agent_identity = theme and c.id = any (ids)
+            and c.subject = s.subject and c.session_id = s.session_id)
+   order by s.subject, s.session_id for update
+$$;
+
 -- Erases rows of one theme, entries and turns alike, with their vectors of every generation and their jobs, and tells
 -- how many of each there were. `scrub`: with their postings, one by one, and with what is known of the operations that
 -- made them; else whoever calls removes both wholesale.
@@ -128,6 +139,9 @@ begin
   postings := 0;
   if scrub then
     perform pg_advisory_xact_lock(hashtextextended(theme, 7));
+  else
+    -- Who forgets a turn locks its session first; that waits for the theme where this does.
+    perform hermes_memory.hold_sessions_of(theme, ids);
   end if;
   perform from hermes_memory.memory_entries e
     where e.agent_identity = theme and e.id = any (ids) order by e.id for update;
@@ -156,8 +170,17 @@ begin
   get diagnostics jobs = row_count;
   delete from hermes_memory.memory_entries e where e.agent_identity = theme and e.id = any (ids);
   get diagnostics entries = row_count;
-  delete from hermes_memory.conversations c where c.agent_identity = theme and c.id = any (ids);
-  get diagnostics turns = row_count;
+  perform hermes_memory.hold_sessions_of(theme, ids);
+  with gone as (
+    delete from hermes_memory.conversations c where c.agent_identity = theme and c.id = any (ids)
+    returning c.subject, c.session_id, c.row_hash),
+  told as (
+    select g.subject, g.session_id, count(*) as n, bit_xor(hermes_memory.tally_of(g.row_hash)) as tally
+      from gone g group by g.subject, g.session_id),
+  kept as (
+    update hermes_memory.sessions s set tally = s.tally # t.tally from told t
+     where s.agent_identity = theme and s.subject = t.subject and s.session_id = t.session_id)
+  select coalesce(sum(t.n), 0) into turns from told t;
 end $$;
 
 -- How many vectors, of all generations, there are of rows, or of subjects, or of a theme: of whatever is not null.

@@ -368,14 +368,10 @@ declare
   moved uuid[];
   anew uuid[];
   mixed text[];
+  kept bit(256);
 begin
   perform hermes_memory.hold_themes(array[from_theme, to_theme]);
-  perform from hermes_memory.sessions s
-    where s.agent_identity = from_theme and exists (
-          select from hermes_memory.conversations c
-           where c.agent_identity = from_theme and c.id = any (ids)
-             and c.subject = s.subject and c.session_id = s.session_id)
-    order by s.subject, s.session_id for update;
+  perform hermes_memory.hold_sessions_of(from_theme, ids);
   insert into hermes_memory.sessions as s
     (agent_identity, subject, session_id, parent_session_id, turns, started_at, last_at, forgotten)
   select to_theme, c.subject, c.session_id, min(f.parent_session_id), max(greatest(f.turns, c.position + 1)),
@@ -455,28 +451,39 @@ begin
   for talk in
     with gone as (
       delete from hermes_memory.conversations c where c.agent_identity = from_theme and c.id = any (ids)
-      returning c.subject, c.session_id)
-    select g.subject, g.session_id, count(*) as gone from gone g group by g.subject, g.session_id
+      returning c.subject, c.session_id, c.row_hash)
+    select g.subject, g.session_id, count(*) as gone, bit_xor(hermes_memory.tally_of(g.row_hash)) as tally
+      from gone g group by g.subject, g.session_id
      order by g.subject, g.session_id
   loop
     turns := coalesce(turns, 0) + talk.gone;
     update hermes_memory.sessions s
        set turns = greatest(s.turns, (select max(c.position) + 1 from hermes_memory.conversations c
                                        where c.agent_identity = to_theme and c.subject = talk.subject
-                                         and c.session_id = talk.session_id))
+                                         and c.session_id = talk.session_id)),
+           tally = s.tally # coalesce((
+             select bit_xor(hermes_memory.tally_of(c.row_hash)) from hermes_memory.conversations c
+              where c.agent_identity = to_theme and c.id = any (moved) and c.subject = talk.subject
+                and c.session_id = talk.session_id), 0::bit(256))
      where s.agent_identity = to_theme and s.subject = talk.subject and s.session_id = talk.session_id;
     delete from hermes_memory.sessions s
      where s.agent_identity = from_theme and s.subject = talk.subject and s.session_id = talk.session_id
        and not exists (select from hermes_memory.conversations c
-                        where c.agent_identity = from_theme and c.subject = s.subject and c.session_id = s.session_id);
+                        where c.agent_identity = from_theme and c.subject = s.subject and c.session_id = s.session_id)
+    returning s.tally into kept;
     if found then
       sessions := sessions + 1;
+      -- What was missing there, or too much, is so here.
+      update hermes_memory.sessions s set tally = s.tally # kept # talk.tally
+       where s.agent_identity = to_theme and s.subject = talk.subject and s.session_id = talk.session_id
+         and kept <> talk.tally;
       if encode(talk.subject, 'hex') || ' ' || talk.session_id = any (mixed) then
         perform hermes_memory.order_session(to_theme, talk.subject, talk.session_id);
       end if;
     else
       update hermes_memory.sessions s
-         set last_moved = case when encode(talk.subject, 'hex') || ' ' || talk.session_id <> all (mixed) then coalesce(
+         set tally = s.tally # talk.tally,
+             last_moved = case when encode(talk.subject, 'hex') || ' ' || talk.session_id <> all (mixed) then coalesce(
                (select c.id from hermes_memory.conversations c
                  where c.agent_identity = to_theme and c.subject = talk.subject and c.session_id = talk.session_id
                    and c.id = any (moved) order by c.position desc limit 1), s.last_moved) end
