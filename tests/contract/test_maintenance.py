@@ -382,6 +382,28 @@ async def test_history_tells_of_what_stands_after_moves_there_and_back_of_what_w
     assert [flaw.what for flaw in forged] == ["a memory is not what its last change says"]
 
 
+async def test_no_change_is_missed_of_a_memory_that_was_partly_erased_under_two_names_and_moves_on_to_a_third(
+    database: Installation,
+) -> None:
+    made = stamp(of(OLD))
+    async with database.store() as store:
+        for theme in (OLD, NEW):
+            talk = of(theme, f"talk of {theme}")
+            await store.delivery.apply([replaced(add(f"{theme} once", talk), stamp=replaced(made, caller=talk))])
+            await store.delivery.apply([replace(by_content(f"{theme} once"), f"{theme} since", of(theme))])
+        async with administrator(database.admin_dsn) as opened:
+            for theme in (OLD, NEW):
+                await PostgresEraser(opened).erase(WholeSession(session=SessionId(f"talk of {theme}")))
+        for theme in (OLD, NEW):
+            await store.delivery.apply([replace(by_content(f"{theme} since"), f"{theme} at last", of(theme))])
+        before = await flaws(database)
+        for source, target in ((OLD, NEW), (NEW, Theme("third"))):
+            await foretold_and_done(database, partial(Remapping, Remap(source=source, target=target)))
+        after = await flaws(database)
+
+    assert before == after == []
+
+
 async def test_what_comes_in_under_the_old_name_afterwards_moves_with_the_next_run(database: Installation) -> None:
     operations = world(OLD)
     async with database.store() as store:

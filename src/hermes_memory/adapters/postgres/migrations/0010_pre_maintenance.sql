@@ -124,38 +124,44 @@ begin
       on conflict do nothing;
 end $$;
 
--- Lets the history of memories that move say in the other theme as well that parts of it were erased, and which. Where
--- a change was left there by an earlier move, and all of the history was erased since, it is said under another id:
--- what was left is on record as moved, and says of no memory that it stands.
+-- Lets the history of memories that move say in the other theme as well that parts of it were erased, and which, of
+-- each erasure by a record of its own: two of them took two changes that made what the next ones found. Where a change
+-- was left there by an earlier move, and all of the history was erased since, it is said under another id: what was
+-- left is on record as moved, and says of no memory that it stands.
 create function hermes_memory.carry_erasures(from_theme text, to_theme text, rows uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  record_id uuid := gen_random_uuid();
-  carried uuid[];
+  carried record;
 begin
-  with copied as (
-    insert into hermes_memory.history
-      (agent_identity, subject, id, row_id, operation, change, target, origin, at, recorded_at, merged_into, erasure,
-       row_hash)
-    select to_theme, h.subject, case when t.id is null then h.id else gen_random_uuid() end, h.row_id, h.operation,
-           h.change, h.target, h.origin, h.at, h.recorded_at, h.merged_into, record_id, h.row_hash
-      from hermes_memory.history h
-      left join hermes_memory.history t on t.agent_identity = to_theme and t.id = h.id
-     where h.agent_identity = from_theme and h.row_id = any (rows) and h.erasure is not null
-       and (t.id is null
-            or (not exists (select from hermes_memory.history n
-                             where n.agent_identity = from_theme and n.row_id = h.row_id and n.erasure is null
-                               and n.change <> 'erased')
-                and not exists (select from hermes_memory.history n
-                                  join hermes_memory.history r on r.agent_identity = to_theme and r.id = n.erasure
-                                 where n.agent_identity = to_theme and n.row_id = h.row_id
-                                   and n.recorded_at >= h.recorded_at and strpos(r.reason, n.row_id::text) > 0)))
-        on conflict do nothing
-    returning id)
-  select array_agg(c.id order by c.id) into carried from copied c;
-  if carried is not null then
-    perform hermes_memory.note_erasure(to_theme, record_id, carried);
-  end if;
+  for carried in
+    with records as materialized (
+      select e.erasure, gen_random_uuid() as id
+        from (select distinct h.erasure from hermes_memory.history h
+               where h.agent_identity = from_theme and h.row_id = any (rows) and h.erasure is not null) e),
+    copied as (
+      insert into hermes_memory.history
+        (agent_identity, subject, id, row_id, operation, change, target, origin, at, recorded_at, merged_into, erasure,
+         row_hash)
+      select to_theme, h.subject, case when t.id is null then h.id else gen_random_uuid() end, h.row_id, h.operation,
+             h.change, h.target, h.origin, h.at, h.recorded_at, h.merged_into, r.id, h.row_hash
+        from hermes_memory.history h
+        join records r on r.erasure = h.erasure
+        left join hermes_memory.history t on t.agent_identity = to_theme and t.id = h.id
+       where h.agent_identity = from_theme and h.row_id = any (rows)
+         and (t.id is null
+              or (not exists (select from hermes_memory.history n
+                               where n.agent_identity = from_theme and n.row_id = h.row_id and n.erasure is null
+                                 and n.change <> 'erased')
+                  and not exists (select from hermes_memory.history n
+                                    join hermes_memory.history o on o.agent_identity = to_theme and o.id = n.erasure
+                                   where n.agent_identity = to_theme and n.row_id = h.row_id
+                                     and n.recorded_at >= h.recorded_at and strpos(o.reason, n.row_id::text) > 0)))
+          on conflict do nothing
+      returning id, erasure)
+    select c.erasure as record_id, array_agg(c.id order by c.id) as ids from copied c group by c.erasure
+  loop
+    perform hermes_memory.note_erasure(to_theme, carried.record_id, carried.ids);
+  end loop;
 end $$;
 
 -- Takes changes from the history of one theme to that of another, where they are sealed anew. What was sealed stays
