@@ -343,6 +343,7 @@ ALTERED: Final = {
             "content = 'planted', content_hash = sha256('planted')",
             "speaker = 'Somebody'",
             "ts = ts - interval '1 minute'",
+            "ts = 'infinity', created_at = '-infinity'",
             "created_at = created_at - interval '1 minute'",
             "role = 'system'",
             "origin = 'operator'",

@@ -37,7 +37,7 @@ alter table hermes_memory.seals add column ids uuid[] not null;
 -- A moment as the hashes write it: microseconds since 1970.
 create function hermes_memory.microseconds(moment timestamptz) returns text
 language sql immutable parallel safe
-return ((extract(epoch from moment) * 1000000)::bigint)::text;
+return case when isfinite(moment) then ((extract(epoch from moment) * 1000000)::bigint)::text else moment::text end;
 
 -- The one spelling of a change, which its hash is made of: a JSON array of texts.
 create function hermes_memory.change_form(
