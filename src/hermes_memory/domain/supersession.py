@@ -72,7 +72,7 @@ def _place(hit: Ranked) -> tuple[float, int, RowId]:
 
 
 def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Keep the newest of the rows with the same text by the same speaker, with the best score among them, in order.
+    """Keep the newest of the rows with the same text by the same speaker, with the best score among them, in any order.
 
     Texts are the same when they differ at most in case, accents, spacing and invisible characters.
     """
@@ -86,7 +86,7 @@ def collapse(ranked: Sequence[Ranked]) -> list[Ranked]:
             groups.setdefault(key, [first]).append(hit)
     for key, group in groups.items():
         firsts[key] = _newest(group)
-    return in_order(list(firsts.values()))
+    return list(firsts.values())
 
 
 def _newest(group: Sequence[Ranked]) -> Ranked:
