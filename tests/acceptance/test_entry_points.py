@@ -1,4 +1,4 @@
-"""Random worlds in Postgres: library, tools, host, export and the wall alone each obey the rule of who sees what."""
+"""Random worlds in Postgres: library, tools, prompt, host, export and the wall alone obey the rule of who sees what."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from tests.support.entry_points import (
     answers_are_as_the_rule_has_them,
     changes_reach_ones_own_alone,
     ones_own,
+    prompts_are_as_the_rule_has_them,
     scope_names,
     touched,
     undo_reaches_ones_own_alone,
@@ -188,7 +189,7 @@ def _words_reach_ones_own_alone(agent: Agent, setting: Setting, caller: Caller, 
 
 @_examples
 @given(world=worlds)
-def test_library_tools_and_the_wall_alone_show_what_the_rule_allows(
+def test_library_tools_prompt_and_the_wall_alone_show_what_the_rule_allows(
     database: Installation, agent: Agent, world: World
 ) -> None:
     setting = asyncio.run(_built(database, world))
@@ -202,6 +203,7 @@ def test_library_tools_and_the_wall_alone_show_what_the_rule_allows(
         agent.runtime.call(partial(_asked, setting, caller), timeout=SECONDS)
         _tools_obey(tools, setting, caller)
         _closed_doors(tools, setting, caller)
+    prompts_are_as_the_rule_has_them(agent.runtime, setting, [setting.caller(asking) for asking in world.callers])
     caller = setting.caller(world.callers[0])
     foreign = [row.id for row in setting.rows if not changeable(row.caller.theme, row.caller.subject, caller)]
     refusals = {_Tools(agent, caller)("memory_forget", id=str(row))["error"] for row in (*foreign, uuid4())}

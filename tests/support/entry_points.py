@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple
-from uuid import uuid4
+from typing import Any, Final, NamedTuple
+from uuid import UUID, uuid4
 
 from hermes_memory.application.answers import Fate
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
 from hermes_memory.domain.errors import HermesMemoryError, InvalidInput, NotVisible
 from hermes_memory.domain.history import Change, ChangeKind
-from hermes_memory.domain.model import SINKS, AllScope, Caller, Entry, Kind, RowId, Scope, SubjectScope, ThemeScope
+from hermes_memory.domain.model import (
+    SINKS,
+    AllScope,
+    Caller,
+    CurrentScope,
+    Entry,
+    Kind,
+    RowId,
+    Scope,
+    SubjectScope,
+    Theme,
+    ThemeScope,
+)
+from hermes_memory.domain.trust import AmbientTrust
 from hermes_memory.domain.visibility import changeable, past_visible
+from hermes_memory.hermes.ambient import Ambient
+from hermes_memory.hermes.runtime import Runtime
+from hermes_memory.hermes.sessions import Binding
 from hermes_memory.testing.worlds import Placed, Setting
+from tests.support.agents import eventually
 
 PLENTY = 200
 SECONDS = 60.0
+OPEN: Final[dict[str, Any]] = {"recall_floor": 0.0, "ambient_trust": AmbientTrust.ALL, "prefetch_timeout": 7.5}
+ROOMY: Final[dict[str, Any]] = {**OPEN, "prefetch_limit": 50, "prefetch_tokens": 8000}
+NARROW: Final[dict[str, Any]] = {**OPEN, "prefetch_limit": 2}
+NOTHING_IN_VIEW: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Written(NamedTuple):
@@ -47,8 +71,21 @@ async def answers_are_as_the_rule_has_them(memory: Memory, setting: Setting, cal
         assert _of_world(setting, [entry.id for entry in listed]) == entries, (caller, scope)
         told = _of_world(setting, [change.row for change in changes])
         assert told == entries & _with_past(setting, caller), (caller, scope)
+    await _pages_obey(view, setting)
     await _ids_obey(view, setting, caller)
-    await _explanations_obey(view, setting, caller)
+    await _explanations_obey(memory, setting, caller)
+
+
+async def _pages_obey(view: View, setting: Setting) -> None:
+    """A short answer is the beginning of the long one: what is hidden takes no place in it."""
+
+    async def asked(limit: int) -> tuple[list[RowId], list[RowId], list[RowId]]:
+        found = await view.recall(setting.word, limit=limit, scope="all", timeout=SECONDS)
+        listed = await view.profile(scope="all", limit=limit, timeout=SECONDS)
+        changes = await view.history(scope="all", limit=limit, timeout=SECONDS)
+        return [hit.row.id for hit in found.hits], [entry.id for entry in listed], [change.row for change in changes]
+
+    assert await asked(1) == tuple(each[:1] for each in await asked(PLENTY))
 
 
 async def _ids_obey(view: View, setting: Setting, caller: Caller) -> None:
@@ -63,7 +100,8 @@ async def _ids_obey(view: View, setting: Setting, caller: Caller) -> None:
         assert past is None or str(past) == never
 
 
-async def _explanations_obey(view: View, setting: Setting, caller: Caller) -> None:
+async def _explanations_obey(memory: Memory, setting: Setting, caller: Caller) -> None:
+    view, stranger = memory.view_of(caller), memory.view_of(Caller(theme=Theme("nobody")))
     seen = {row.id for row in setting.seen(caller)}
     trace = (await view.recall(setting.word, limit=PLENTY, scope="all", timeout=SECONDS)).trace_id
     explained = await view.explain(trace, rows=PLENTY, timeout=SECONDS)
@@ -71,9 +109,56 @@ async def _explanations_obey(view: View, setting: Setting, caller: Caller) -> No
     searched = {row.id for row in setting.seen(caller, AllScope())}
     assert {each.row.id for each in explained.verdicts if each.row is not None} == searched
     assert explained.documents == len(searched)
+    assert [word.documents for word in explained.words] == [len(searched)]
+    assert sum(explained.fates.values()) == len(searched)
+    absent = await view.why(trace, RowId(uuid4()), timeout=SECONDS)
     for row in setting.rows:
         verdict = await view.why(trace, row.id, timeout=SECONDS)
         assert (verdict.fate is Fate.UNKNOWN) is (row.id not in seen), (caller, row)
+        assert row.id in seen or replace(verdict, id=absent.id) == absent, (caller, row)
+    foreign, never = [await _refusal(stranger.explain, named) for named in (trace, uuid4())]
+    assert str(foreign) == str(never) != "None"
+
+
+def prompts_are_as_the_rule_has_them(runtime: Runtime, setting: Setting, callers: Sequence[Caller]) -> None:
+    """See what is put before a turn unasked: of what the caller may see where it speaks all there is room for.
+
+    Hidden rows take up no room. So it is with what is found for the turn, and with what was made ahead while somebody
+    else asks the same.
+    """
+    bindings = [_speaking(caller) for caller in callers]
+    allowed = [{row.id for row in setting.seen(caller, CurrentScope())} for caller in callers]
+    roomy, narrow = (Ambient(_under(runtime, settings)) for settings in (ROOMY, NARROW))
+    for binding, expected in zip(bindings, allowed, strict=True):
+        few = _told(narrow.block(binding, setting.word), setting)
+
+        assert _told(roomy.block(binding, setting.word), setting) == expected, binding.caller
+        assert few <= expected, binding.caller
+        assert len(few) == min(len(expected), NARROW["prefetch_limit"]), binding.caller
+    for binding in bindings:
+        roomy.prepare(binding, setting.word)
+    runtime.call(lambda _: asyncio.sleep(0), timeout=SECONDS)
+    eventually(lambda: not runtime.loop._tasks)
+    told = {binding for binding, expected in zip(bindings, allowed, strict=True) if expected}
+    assert {binding for binding, _ in roomy._queued} == told
+    for binding, expected in zip(bindings, allowed, strict=True):
+        assert _told(roomy.block(binding, setting.word), setting) == expected, binding.caller
+
+
+def _speaking(caller: Caller) -> Binding:
+    return Binding(caller=caller, files_caller=caller, writes=True, visible_since=NOTHING_IN_VIEW)
+
+
+def _under(runtime: Runtime, settings: dict[str, Any]) -> Runtime:
+    """Return a runtime that goes by other settings and is the same otherwise."""
+    other = copy(runtime)
+    other.settings = runtime.settings.model_copy(update=settings)
+    return other
+
+
+def _told(block: str, setting: Setting) -> set[RowId]:
+    """Return the rows of the world whose texts a block holds."""
+    return {setting.rows[int(number)].id for number in re.findall(rf"{setting.word} number (\d+)", block)}
 
 
 async def changes_reach_ones_own_alone(memory: Memory, setting: Setting, caller: Caller) -> None:
@@ -205,9 +290,9 @@ def _of_world(setting: Setting, found: Sequence[RowId]) -> set[RowId]:
     return set(found) & {row.id for row in setting.rows}
 
 
-async def _refusal(ask: Callable[[RowId], Awaitable[object]], row: RowId) -> HermesMemoryError | None:
+async def _refusal(ask: Callable[[Any], Awaitable[object]], named: UUID) -> HermesMemoryError | None:
     try:
-        await ask(row)
+        await ask(named)
     except NotVisible as error:
         return error
     except InvalidInput as error:  # pragma: no cover - would be a defect of this module

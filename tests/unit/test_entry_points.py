@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import Phase, given, settings
-from tests.support.entry_points import answers_are_as_the_rule_has_them, changes_reach_ones_own_alone
-from tests.support.inprocess import InProcess
+from tests.support.entry_points import (
+    answers_are_as_the_rule_has_them,
+    changes_reach_ones_own_alone,
+    prompts_are_as_the_rule_has_them,
+)
+from tests.support.inprocess import GUARD, InProcess
+from tests.support.inprocess_runtime import InProcessRuntime, eventually
 
 from hermes_memory.adapters.inmemory import InMemoryStore
 from hermes_memory.domain.model import ReadPolicy, RowId, Subject, Theme
@@ -56,3 +63,18 @@ async def test_every_entry_point_of_the_library_shows_what_the_rule_allows(world
         for asking in world.callers:
             await answers_are_as_the_rule_has_them(memory, setting, setting.caller(asking))
         await changes_reach_ones_own_alone(memory, setting, setting.caller(world.callers[0]))
+
+
+def test_what_is_put_before_a_turn_unasked_is_what_the_rule_allows(home: Path) -> None:
+    runtime = InProcessRuntime(home)
+    eventually(lambda: runtime.loop.memory)
+
+    @_examples
+    @given(world=worlds)
+    def tried(world: World) -> None:
+        setting = Setting(_under_test(runtime.parts.store, runtime.parts), world)
+        runtime.call(lambda _: setting.build(), timeout=GUARD)
+        prompts_are_as_the_rule_has_them(runtime, setting, [setting.caller(asking) for asking in world.callers])
+
+    tried()
+    runtime.close(timeout=GUARD)
