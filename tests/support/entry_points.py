@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
-from hermes_memory.application.answers import Fate
+from hermes_memory.application.answers import Fate, RecallResult
 from hermes_memory.application.memory import Memory
 from hermes_memory.application.view import View
 from hermes_memory.domain.errors import HermesMemoryError, InvalidInput, NotVisible
@@ -77,15 +77,15 @@ async def answers_are_as_the_rule_has_them(memory: Memory, setting: Setting, cal
 
 
 async def _pages_obey(view: View, setting: Setting) -> None:
-    """A short answer is the beginning of the long one: what is hidden takes no place in it."""
+    """Room for as many as there are is room for all of them: what is hidden takes no place."""
+    for ask in (partial(view.recall, setting.word), view.profile, view.history):
+        asked = partial(ask, scope="all", timeout=SECONDS)
+        everything = _listed(await asked(limit=PLENTY))
+        assert _listed(await asked(limit=max(len(everything), 1))) == everything
 
-    async def asked(limit: int) -> tuple[list[RowId], list[RowId], list[RowId]]:
-        found = await view.recall(setting.word, limit=limit, scope="all", timeout=SECONDS)
-        listed = await view.profile(scope="all", limit=limit, timeout=SECONDS)
-        changes = await view.history(scope="all", limit=limit, timeout=SECONDS)
-        return [hit.row.id for hit in found.hits], [entry.id for entry in listed], [change.row for change in changes]
 
-    assert await asked(1) == tuple(each[:1] for each in await asked(PLENTY))
+def _listed(answer: RecallResult | Sequence[object]) -> list[object]:
+    return [hit.row for hit in answer.hits] if isinstance(answer, RecallResult) else list(answer)
 
 
 async def _ids_obey(view: View, setting: Setting, caller: Caller) -> None:
