@@ -189,7 +189,7 @@ def _words_reach_ones_own_alone(agent: Agent, setting: Setting, caller: Caller, 
 
 @_examples
 @given(world=worlds)
-def test_library_tools_prompt_and_the_wall_alone_show_what_the_rule_allows(
+def test_library_tools_and_the_wall_alone_show_what_the_rule_allows(
     database: Installation, agent: Agent, world: World
 ) -> None:
     setting = asyncio.run(_built(database, world))
