@@ -63,6 +63,7 @@ async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) 
         rows = await storing.store(walled, storing.additions(PERSON, 0, plan.rows))
         for number, caller in enumerate(OTHERS, 1):
             await storing.store(walled, storing.additions(caller, number * plan.rows, plan.rows))
+        await storing.embed(walled)
         say("asking and delivering")
         figures: defaultdict[str, list[float]] = defaultdict(list)
         first = (len(OTHERS) + 1) * plan.rows
@@ -93,7 +94,13 @@ async def _stores(databases: Databases, partitions: int) -> AsyncIterator[tuple[
     """Give one store twice: as the runtime role, before the wall, and as a superuser, who sees none."""
     role, password = databases.role("walled")
     database = await databases.create()
-    await migrate(databases.dsn(database), runtime_role=role, runtime_password=password, partitions=partitions)
+    await migrate(
+        databases.dsn(database),
+        runtime_role=role,
+        runtime_password=password,
+        partitions=partitions,
+        generation=("made up", storing.DIMENSION),
+    )
     analyze = Analyzer(stem=snowball_stem()).analyze
     pools = [Pool(databases.dsn(database, role)), Pool(databases.dsn(database))]
     try:
@@ -109,7 +116,7 @@ def page(results: dict[str, Any]) -> str:
     figures = results["figures"]
     lines = [
         _line(f"{name}, ms", figures, f"{name}, walled", f"{name}, bare", TARGETS["read"])
-        for name in ("text", "text, by person", "by id", "list")
+        for name in ("text", "text, by person", "vector", "vector, by person", "by id", "list")
     ]
     lines += [
         _line("100 writes delivered, ms", figures, "deliver, walled", "deliver, bare", TARGETS["deliver"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from hermes_memory.ports.reading import SearchSpace
 BATCH: Final = 100
 SECONDS: Final = 60.0
 QUESTIONS: Final = 20
+DIMENSION: Final = 64
+CLAIMED: Final = 500
 
 
 def additions(caller: Caller, first: int, count: int) -> list[AddEntry]:
@@ -36,6 +39,17 @@ async def store(target: PostgresStore, operations: Sequence[AddEntry]) -> list[R
     for start in range(0, len(operations), BATCH):
         await target.delivery.apply(operations[start : start + BATCH])
     return [row_id(operation.stamp.operation) for operation in operations]
+
+
+async def embed(target: PostgresStore) -> None:
+    """Give every row that waits for one a vector, the same in each run."""
+    numbers = random.Random(0)
+    while jobs := await target.queue.claim(CLAIMED, lease=SECONDS):
+        await target.queue.complete({job: [_vector(numbers)] for job in jobs})
+
+
+def _vector(numbers: random.Random) -> list[float]:
+    return [numbers.uniform(-1.0, 1.0) for _ in range(DIMENSION)]
 
 
 async def delivering(target: PostgresStore, caller: Caller, first: int) -> float:
@@ -62,6 +76,8 @@ async def reading(target: PostgresStore, caller: Caller, rows: Sequence[RowId]) 
         name: partial(target.search.by_text, caller, space, lexemes, limit=50, timeout=SECONDS)
         for name, space in spaces.items()
     }
+    near = partial(target.search.by_vector, caller, vector=_vector(random.Random(1)), limit=50, timeout=SECONDS)
+    asked |= {name.replace("text", "vector"): partial(near, space) for name, space in spaces.items()}
     asked["by id"] = lambda: target.reader.get(caller, rows[0], timeout=SECONDS)
     asked["list"] = lambda: target.reader.entries(caller, CurrentScope(), limit=50, timeout=SECONDS)
     return {name: await _milliseconds(ask, QUESTIONS) for name, ask in asked.items()}

@@ -19,5 +19,6 @@ async def test_the_cost_of_isolation_is_measured_with_and_without_it(
     results = await run(SMOKE, admin_dsn=server.superuser_dsn, say=lambda _: None)
 
     assert all(spent > 0 for spent in results["figures"].values())
+    assert "| vector, by person, ms |" in page(results)
     assert "| 100 writes delivered, ms |" in page(results)
     assert list(tmp_path.iterdir()) == []
