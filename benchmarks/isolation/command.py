@@ -14,9 +14,11 @@ def register(names: Any) -> None:
     """Add the benchmark."""
     parser = command(names, "isolation", _measure, "what the wall, stamping, redaction and history cost")
     parser.add_argument("--rows", type=int, default=Plan.rows, help="entries of each theme; default: %(default)s")
+    parser.add_argument("--erased", type=int, default=Plan.erased, help="turns of who is erased; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=Plan.rounds, help="of each side, in turn; default: %(default)s")
 
 
 def _measure(given: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    results = asyncio.run(run(Plan(rows=given.rows, rounds=given.rounds), admin_dsn=admin_dsn(), say=say))
+    plan = Plan(rows=given.rows, rounds=given.rounds, erased=given.erased)
+    results = asyncio.run(run(plan, admin_dsn=admin_dsn(), say=say))
     return results, page(results)

@@ -1,4 +1,4 @@
-"""The run: the same work before the wall and without it, with history and without, and accepting in three ways."""
+"""The run: the same work before the wall and without it, with history and without, beside an erasing, and accepting."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from benchmarks.isolation import storing
 from benchmarks.isolation.accepting import accepting
+from benchmarks.isolation.erasing import erasing
 from benchmarks.kit.databases import Databases
 from benchmarks.kit.figures import quantile, ratio
 from benchmarks.kit.machine import Load, describe
@@ -29,20 +30,21 @@ OTHERS: Final = (
     Caller(theme=Theme("support")),
     Caller(theme=Theme("sales")),
 )
-TARGETS: Final = {"read": 1.5, "deliver": 1.2, "history": 1.6, "accept": 3.0}
+TARGETS: Final = {"read": 1.5, "deliver": 1.2, "history": 1.6, "accept": 3.0, "erase": 60.0}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much is done: entries of each caller, and rounds of each side."""
+    """How much is done: entries of each caller, rounds of each side, and turns of the one who is erased."""
 
     rows: int = 2_000
     rounds: int = 15
     accepted: int = 2_000
+    erased: int = 50_000
     partitions: int = 32
 
 
-SMOKE: Final = Plan(rows=100, rounds=1, accepted=50, partitions=4)
+SMOKE: Final = Plan(rows=100, rounds=1, accepted=50, erased=100, partitions=4)
 
 
 async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) -> dict[str, Any]:
@@ -58,7 +60,7 @@ async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) 
         dsn = admin_dsn or stack.enter_context(embedded_server(place))
         databases = await stack.enter_async_context(Databases(dsn, lasting=admin_dsn is not None))
         machine = await describe(databases.connection, place)
-        walled, bare = await stack.enter_async_context(_stores(databases, plan.partitions))
+        walled, bare, dsn = await stack.enter_async_context(_stores(databases, plan.partitions))
         say("loading")
         rows = await storing.store(walled, storing.additions(PERSON, 0, plan.rows))
         for number, caller in enumerate(OTHERS, 1):
@@ -75,6 +77,8 @@ async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) 
                     with storing.without_history() if history else nullcontext():
                         figures[f"deliver, {side}{history}"].append(await storing.delivering(store, PERSON, first))
                     first += storing.BATCH
+        say("erasing")
+        erased = await erasing(dsn, walled, plan.erased, first)
     say("accepting")
     for _ in range(plan.rounds):
         for name, spent in accepting(PERSON, plan.accepted).items():
@@ -86,12 +90,13 @@ async def run(plan: Plan, *, admin_dsn: str | None, say: Callable[[str], None]) 
         "load": busy.report(),
         "figures": {name: quantile(values, 0.25) for name, values in figures.items()},
         "rounds": dict(figures),
+        "erasing": erased,
     }
 
 
 @asynccontextmanager
-async def _stores(databases: Databases, partitions: int) -> AsyncIterator[tuple[PostgresStore, PostgresStore]]:
-    """Give one store twice: as the runtime role, before the wall, and as a superuser, who sees none."""
+async def _stores(databases: Databases, partitions: int) -> AsyncIterator[tuple[PostgresStore, PostgresStore, str]]:
+    """Give one store twice, as the runtime role before the wall and as a superuser, who sees none, and its address."""
     role, password = databases.role("walled")
     database = await databases.create()
     await migrate(
@@ -105,7 +110,7 @@ async def _stores(databases: Databases, partitions: int) -> AsyncIterator[tuple[
     pools = [Pool(databases.dsn(database, role)), Pool(databases.dsn(database))]
     try:
         walled, bare = (PostgresStore(pool, analyze=analyze) for pool in pools)
-        yield walled, bare
+        yield walled, bare, databases.dsn(database)
     finally:
         for pool in pools:
             await pool.close()
@@ -130,11 +135,25 @@ def page(results: dict[str, Any]) -> str:
         _line("a turn stamped, and only kept, us", figures, "accept, stamped", "accept, kept", None),
         _line("redacted, and only stamped, us", figures, "accept, redacted", "accept, stamped", TARGETS["accept"]),
     ]
+    lines += _erasing(results["erasing"], results["plan"]["erased"])
     note = (
         "Each side is asked in turn, round by round; a figure is what a quarter of its rounds kept, "
         "so that other work on the machine counts for little."
     )
     return f"{table(lines, other='Without')}\n\n{circumstances(results['machine'], results['load'])} {note}"
+
+
+def _erasing(results: dict[str, Any], turns: int) -> list[Line]:
+    seconds, target = results["seconds"], TARGETS["erase"]
+    what = f"{turns:,} turns of a person erased, s"
+    lines = [Line(what=what, ours=seconds, target=f"at most {target:.0f}", met=at_most(seconds, target))]
+    for name in ("read", "write"):
+        for share in (0.5, 0.99):
+            waited = (results[when][name] for when in ("during", "before"))
+            during, before = (quantile(each, share) if each else None for each in waited)
+            what = f"a {name} in another theme meanwhile, and before, p{share * 100:.0f}, ms"
+            lines.append(Line(what=what, ours=during, other=before, ratio=ratio(during, before)))
+    return lines
 
 
 def _line(what: str, figures: dict[str, float], ours: str, other: str, target: float | None) -> Line:
