@@ -1,4 +1,4 @@
-"""What a power cut may undo, and what not."""
+"""What a power cut may undo, and what not; and when the file is let go of."""
 
 from __future__ import annotations
 
@@ -59,3 +59,13 @@ def test_a_connection_that_cannot_be_told_to_wait_for_the_disk_is_replaced(tmp_p
     connection.close()
 
     assert afterwards == LEVELS["FULL"]
+
+
+def test_a_connection_that_nobody_closes_ends_with_its_owner(tmp_path: Path) -> None:
+    connection = opened(tmp_path, "FULL")
+    connection.close()
+    late = connection.get()
+    del connection
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        late.execute("SELECT 1")

@@ -118,6 +118,9 @@ class SpoolConnection:
         if connection is not None:
             connection.close()
 
+    def __del__(self) -> None:
+        self.close()  # a write after the end of its owner opened the file again
+
     def abandon(self, *, idle: bool) -> None:
         """Let go of a connection that belongs to the process this one was forked from.
 
