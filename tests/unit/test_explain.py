@@ -363,7 +363,7 @@ async def test_what_is_remembered_of_an_answer_holds_no_content(bench: Bench) ->
         "vault saffron",
         record(said("vault Teal", at=since, speaker="Ochre")),
     )
-    answer = await bench.answer(limit=1, exclude=frozenset({"vault saffron"}), window=(frozenset({MORNING}), since))
+    answer = await bench.answer(limit=1, exclude=frozenset({"vault saffron"}), window=(MORNING, since))
     trace = bench.recall.trace(answer, DESK)
 
     assert trace is not None

@@ -326,6 +326,7 @@ async def test_recall_looks_where_it_is_told_to(memory: Memory, desk: View) -> N
     assert await found(exclude=frozenset({"launch said"})) == own - {"launch said"}
     for since in (datetime(2000, 1, 1, tzinfo=UTC), datetime(2000, 1, 1)):
         assert await found(window=(SessionId("s1"), since)) == own - {"launch said"}
+    assert await found(window=(SessionId("s1"), datetime.max.replace(tzinfo=UTC))) == own
 
 
 async def test_the_profile_lists_entries_most_recently_changed_first(memory: Memory, desk: View) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
@@ -102,7 +102,8 @@ class Recalling(Standpoint):
     def _in_view(self, window: object) -> tuple[frozenset[SessionId], datetime]:
         match window:
             case (str(session), datetime() as since) if session:
-                return self._session(SessionId(session)).names, moment(since)
+                # The host's side names a time that never comes where nothing is in view.
+                return self._session(SessionId(session)).names, since if since.tzinfo else since.replace(tzinfo=UTC)
         raise InvalidInput("a window is a session's id and a time, such as (session, since)", field="window")
 
     async def get(self, row: RowId | UUID, *, timeout: float | None = None) -> Row:
