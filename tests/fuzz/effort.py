@@ -1,4 +1,4 @@
-"""How long the fuzz targets look: a few examples with the other tests, as many as wanted by `make fuzz`."""
+"""How long the fuzz targets look: the same few examples with the other tests, many at random by `make fuzz`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _FEW: Final = 60
 fuzz: Final = settings(
     deadline=None,
     max_examples=int(os.environ.get(EXAMPLES_VARIABLE, _FEW)),
+    derandomize=EXAMPLES_VARIABLE not in os.environ,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 """Decorates a target."""
