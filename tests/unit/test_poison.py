@@ -36,7 +36,7 @@ BREAKS_OUT = re.compile(
     r"(?:<|&(?:amp;)?lt;?|&#60|&#x3c|%(?:25)?3c|\\u003c|\\x3c)[\s/\\|!?]*"
     r"(?:memory-?context|recalled-?memory|system\b|\||invoke|function_?calls?|tool_?results?)"
     r"|(?:\[|&#91;|&lbrack;|\\u005b|\\x5b|%5b)\s*"
-    r"(?:system(?:\s|%20)*(?:(?:note|message)\b|:)|important:|/?inst\]|(?:begin|end) of)",
+    r"(?:system(?:\s|%20)*(?:note|message|:)|important:|/?inst\]|(?:begin|end) of)",
     re.IGNORECASE,
 )
 
