@@ -19,14 +19,14 @@ _TAG_NAMES: Final = "|".join(
         *(name.replace("-", r"[\s⏎._-]{0,5}") for name in (HOST_TAG, BLOCK_TAG)),
         # Ends a name where a letter or number would go on with it: "system_note" begins with one, "systemd" does not.
         r"(?:system|sys|assistant|developer|human)(?![^\W_])",
-        r"(?:tool|function)[\s⏎_-]{0,3}(?:calls?|uses?|code|results?|responses?|outputs?)\b|function=",
-        r"(?:invoke|parameter|think(?:ing)?|instructions?|prompt|im_start|im_end|endoftext|(?:start|end)_of_turn)\b|s\s*>",
+        r"(?:tool|function)[\s⏎_-]{0,3}(?:call|result|(?:uses?|code|responses?|outputs?)\b)|function=|invoke",
+        r"(?:parameter|think(?:ing)?|instructions?|prompt|im_start|im_end|endoftext|(?:start|end)_of_turn)\b|s\s*>",
     )
 )
 _NOTES: Final = (
-    r"system(?:[\s_-]|%20)*(?:(?:note|message|prompt|instructions?)\b|:|%3a)|/?inst\]|important\s*:|runtime\s*note"
+    r"system(?:[\s_-]|%20)*(?:note|message|prompt|instruction|:|%3a)|/?inst\]|important\s*:|runtime\s*note"
     r"|/?(?:tool_(?:calls|results)|available_tools)\]"
-    r"|context\s*(?:compaction|summary)|prior\s*context|(?:end|begin|start)\s*of\s"
+    r"|context\s*(?:compaction|summary)|prior\s*context|(?:end|begin|start)(?:\s*of\s|\s+of)"
 )
 _ANGLE: Final = r"(?:<|&(?:amp;){0,3}(?:lt|#0{0,4}60|#x0{0,4}3c);?|\\(?:u00|x)3c|%(?:25){0,3}3c)"
 _SQUARE: Final = r"(?:\[|&(?:amp;){0,3}(?:lbrack|lsqb|#0{0,4}91|#x0{0,4}5b);?|\\(?:u00|x)5b|%(?:25){0,3}5b)"

@@ -44,6 +44,7 @@ WARNING: Final = "contains instruction-like text"
 LABEL_SIGNS: Final = ',:;()[]"'
 """What structures a label, so that no name in it may hold any of them."""
 _WITHOUT_SIGNS: Final = str.maketrans(dict.fromkeys(LABEL_SIGNS, " "))
+_INERT_SIGNS: Final = str.maketrans(dict.fromkeys(LABEL_SIGNS, "'"))
 UNVERIFIED: Final = "unverified"
 
 
@@ -155,7 +156,9 @@ def _label(row: Row, caller: Caller) -> str:
 
 def _name(name: str) -> str:
     """Show a name that anyone may have chosen, without what structures the label that it stands in."""
-    shown = neutralise(name[: _NAME_TOKENS * _CHARACTERS_PER_TOKEN]).translate(_WITHOUT_SIGNS)
+    plain = name[: _NAME_TOKENS * _CHARACTERS_PER_TOKEN].translate(_WITHOUT_SIGNS)
+    # What is harmless by a sign between two parts may not have it taken out again: "<(system" is, "< system" is not.
+    shown = neutralise(plain).translate(_INERT_SIGNS)
     return truncate(" ".join(shown.split()), _NAME_TOKENS)
 
 
