@@ -1,6 +1,6 @@
 """The wall, the library and the provider through a pooler in transaction mode: 24 clients share 3 connections.
 
-The pooler is the tests' own. `make test-pgbouncer` runs the same through PgBouncer, which the system has to have.
+The pooler is the tests' own, and PgBouncer as well where the system has it. `make test-pgbouncer` asks for the latter.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hermes_memory import Settings, open_memory
 from hermes_memory.domain.model import Caller, ReadPolicy, Subject
 from hermes_memory.testing.making import ANA, BEN, MARKETING, MORNING, SALES, add, deliver, record, said
 from tests.acceptance.conftest import NewAgent
-from tests.support.pgbouncer import pgbouncer
+from tests.support.pgbouncer import pgbouncer, program
 from tests.support.pooled_connections import SERVER_CONNECTIONS
-from tests.support.postgres import TestServer
+from tests.support.postgres import DSN_VARIABLE, TestServer
 from tests.support.postgres_store import Installation, migrated
 from tests.support.transaction_pooler import pooled_dsn, transaction_pooler
 from tests.support.wall_recipe import Context
@@ -36,6 +36,7 @@ ROUNDS: Final = 15
 THEMES: Final = (MARKETING, SALES)
 SUBJECTS: Final = (None, ANA, BEN)
 POOLERS: Final = {"own": lambda dsn, _: transaction_pooler(dsn), "pgbouncer": pgbouncer}
+WANTED_POOLER: Final = "POOLER"
 PATIENT: Final = 30.0
 # What PgBouncer itself sets for a client is the client's to say; jit is what the driver sets while it asks for a type.
 LEFT_BEHIND: Final = """
@@ -58,11 +59,20 @@ async def template(server: TestServer) -> AsyncIterator[Installation]:
         yield installation
 
 
-@pytest.fixture
-def pooled(server: TestServer, database: Installation) -> Iterator[Callable[[str], str]]:
+def poolers() -> list[str]:
+    """Return the one that is asked for, else all that can be run: PgBouncer needs a server of the tests' own."""
+    if wanted := os.environ.get(WANTED_POOLER):
+        return [wanted]
+    return ["own", "pgbouncer"] if program() and DSN_VARIABLE not in os.environ else ["own"]
+
+
+@pytest.fixture(params=poolers())
+def pooled(
+    request: pytest.FixtureRequest, server: TestServer, database: Installation
+) -> Iterator[Callable[[str], str]]:
     """Returns the address of the test's database through the pooler, for a role."""
     roles = [database.role, urlsplit(database.admin_dsn).username or ""]
-    with POOLERS[os.environ.get("POOLER", "own")](server.superuser_dsn, roles) as folder:
+    with POOLERS[request.param](server.superuser_dsn, roles) as folder:
         yield lambda role: pooled_dsn(folder, role, database.database)
 
 

@@ -38,10 +38,15 @@ pidfile = {folder}/pooler.pid
 """
 
 
+def program() -> str | None:
+    """Return the path of PgBouncer, None where the system has none."""
+    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
 @contextmanager
 def pgbouncer(server_dsn: str, roles: Sequence[str]) -> Iterator[Path]:
     """Run PgBouncer for these roles before a server while the block lasts; give the folder of its socket."""
-    binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    binary = program()
     assert binary, "pgbouncer is not installed: take it from the system's packages"
     socket = place_of(server_dsn)
     assert isinstance(socket, Path), "PgBouncer is tried before a server of the tests' own"
